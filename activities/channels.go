@@ -12,8 +12,6 @@ import (
 type Channel struct {
 	Name review.Channel
 	Post post
-	// Clean notifies it of clean reviews too.
-	Clean bool
 	// Wants selects the reviews that it is notified of. Default: all.
 	Wants func(review.Report) bool
 }
@@ -23,7 +21,7 @@ type Channel struct {
 func (n *Notifier) prepareChannels(ctx context.Context, report review.Report) error {
 	var names []review.Channel
 	for _, c := range n.Channels {
-		if !report.Restricted && (c.Clean || report.Outcome != review.OutcomeClean) && (c.Wants == nil || c.Wants(report)) {
+		if !report.Restricted && (c.Wants == nil || c.Wants(report)) {
 			names = append(names, c.Name)
 		}
 	}

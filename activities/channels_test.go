@@ -31,16 +31,16 @@ func (c *chat) Lookup(_ context.Context, _ review.DeliveryKey, id string, _ time
 }
 
 // withChat adds a chat to the channels of the stage.
-func (m mailing) withChat(clean bool) *chat {
+func (m mailing) withChat() *chat {
 	c := &chat{}
-	m.stage.Channels = []activities.Channel{{Name: review.ChannelWebhook, Post: c, Clean: clean}}
+	m.stage.Channels = []activities.Channel{{Name: review.ChannelWebhook, Post: c}}
 	return c
 }
 
 func TestChannelsAreNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	chat := m.withChat(false)
+	chat := m.withChat()
 	first, mailed, posted := m.notifyAll()
 	if mailed != nil || posted != nil || first.Sent != 2 {
 		t.Fatalf("first %+v, %v, %v", first, mailed, posted)
@@ -55,24 +55,12 @@ func TestChannelsAreNotifiedOnce(t *testing.T) {
 	m.wantCopies(t, 1, 1)
 }
 
-func TestCleanReviewsGoToChannelsThatWantThem(t *testing.T) {
-	t.Parallel()
-	for _, wants := range []bool{false, true} {
-		m := newMailing(t)
-		chat := m.withChat(wants)
-		m.input = m.db.Keep(t, review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeClean})
-		if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || (len(chat.got) == 1) != wants {
-			t.Errorf("wants clean reviews: %t, got %+v, errors %v, %v", wants, chat.got, mailed, posted)
-		}
-	}
-}
-
 // A channel gets the reviews that its filter wants.
 func TestChannelIsFiltered(t *testing.T) {
 	t.Parallel()
 	for _, wants := range []bool{false, true} {
 		m := newMailing(t)
-		chat := m.withChat(false)
+		chat := m.withChat()
 		m.stage.Channels[0].Wants = func(r review.Report) bool { return wants && len(r.Findings) > 0 }
 		if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || (len(chat.got) == 1) != wants {
 			t.Errorf("wanted: %t, got %+v, errors %v, %v", wants, chat.got, mailed, posted)
@@ -84,7 +72,7 @@ func TestChannelIsFiltered(t *testing.T) {
 func TestRestrictedChangesGoToNoChannel(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	chat := m.withChat(true)
+	chat := m.withChat()
 	m.input = m.db.Keep(t, review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Restricted: true, Findings: []review.Finding{{}}})
 	if first, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || len(chat.got) != 0 || len(first.Channels) != 0 || first.Sent == 0 {
 		t.Errorf("%+v, the chat got %+v, errors %v, %v", first, chat.got, mailed, posted)
@@ -94,7 +82,7 @@ func TestRestrictedChangesGoToNoChannel(t *testing.T) {
 func TestRowOfARemovedChannelIsNotMailed(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.withChat(false).fail = failure.Errorf(failure.RateLimited, "later")
+	m.withChat().fail = failure.Errorf(failure.RateLimited, "later")
 	if _, _, posted := m.notifyAll(); posted == nil {
 		t.Fatal("the chat was notified")
 	}
@@ -147,7 +135,7 @@ func TestChannelIsNotifiedOnceWhereverAnAttemptEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			chat := m.withChat(false)
+			chat := m.withChat()
 			chat.fail, chat.evidence = tt.chat, tt.evidence
 			if tt.op != "" {
 				m.fakes.Fail(tt.op, nil, nil, down) // after those of alice and bob
@@ -172,7 +160,7 @@ func TestChannelIsNotifiedOnceWhereverAnAttemptEnds(t *testing.T) {
 func TestStoredIDIsLookedUp(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	chat := m.withChat(false)
+	chat := m.withChat()
 	if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil {
 		t.Fatal(mailed, posted)
 	}
@@ -188,7 +176,7 @@ func TestStoredIDIsLookedUp(t *testing.T) {
 func TestChannelThatIsDownDoesNotStopReconciliation(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	chat := m.withChat(false)
+	chat := m.withChat()
 	chat.fail = failure.Errorf(failure.NetworkUnreachable, "refused")
 	if _, _, posted := m.notifyAll(); posted == nil {
 		t.Fatal("the chat was notified")

@@ -59,7 +59,7 @@ func (in *installation) configureWebhook() {
 	server := httptest.NewServer(in.webhook)
 	in.t.Cleanup(server.Close)
 	in.webhookProxy = newOutageProxy(in.t, server.Listener.Addr().String())
-	in.env = append(in.env, "CRITICIZER_WEBHOOK_URL=http://"+in.webhookProxy.address+"/services/of-a-test", "CRITICIZER_WEBHOOK_CLEAN=true")
+	in.env = append(in.env, "CRITICIZER_WEBHOOK_URL=http://"+in.webhookProxy.address+"/services/of-a-test", "CRITICIZER_WEBHOOK_SEVERITY=clean")
 }
 
 // checkMailedWhileDown checks that an unreachable webhook neither delays mails nor opens

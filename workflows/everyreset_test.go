@@ -41,7 +41,7 @@ func newLab(t *testing.T) *lab {
 		stages[1].(*activities.Fetcher).Changes = l
 		stages[3].(*activities.Model).Reviewer = l
 		n := stages[4].(*activities.Notifier)
-		n.Post, n.Channels = l, []activities.Channel{{Name: review.ChannelWebhook, Post: l, Clean: true}}
+		n.Post, n.Channels = l, []activities.Channel{{Name: review.ChannelWebhook, Post: l}}
 	})
 	return l
 }

@@ -25,7 +25,7 @@ func (cfg *Config) Channels(lg *slog.Logger, keys *evidence.Keys) (channels []Ch
 	if cfg.Webhook.URL.IsSet() {
 		client := webhook.New(lg, cfg.Webhook.URL, keys)
 		channels = append(channels, Channel{
-			activities.Channel{Name: review.ChannelWebhook, Post: client, Clean: cfg.Webhook.Clean, Wants: cfg.Webhook.Filter.Wants}, client.Ping,
+			activities.Channel{Name: review.ChannelWebhook, Post: client, Wants: func(r review.Report) bool { return cfg.Webhook.Filter.Wants(r, cfg.Webhook.Severity) }}, client.Ping,
 			"the URL responds; whether it accepts messages is not checked",
 			"check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails are sent without it",
 		})
@@ -35,7 +35,7 @@ func (cfg *Config) Channels(lg *slog.Logger, keys *evidence.Keys) (channels []Ch
 		server.Keys = keys
 		client := swarm.New(lg, server)
 		channels = append(channels, Channel{
-			activities.Channel{Name: review.ChannelSwarm, Post: client, Clean: true, Wants: cfg.Swarm.Filter.Wants}, client.Ping,
+			activities.Channel{Name: review.ChannelSwarm, Post: client, Wants: func(r review.Report) bool { return cfg.Swarm.Filter.Wants(r, cfg.Swarm.Severity) }}, client.Ping,
 			fmt.Sprintf("%s lists reviews for user %s", cfg.Swarm.URL, cfg.Swarm.User),
 			"check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it",
 		})

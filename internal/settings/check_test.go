@@ -192,13 +192,13 @@ func TestCheckRefuses(t *testing.T) {
 		"a password in the URL":   {func(c *Config) { c.Mail.SMTP.Server = "smtp://u:hunter2@mail.example.com" }, "mail.server"},
 		"a channel of no path":    {func(c *Config) { c.Webhook.Filter.Paths = []string{"/x"} }, "webhook.paths"},
 		"Swarm in clear": {func(c *Config) {
-			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
+			c.Swarm = swarm.Config{Severity: c.Swarm.Severity, URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
 		}, "swarm.url"},
 		"Swarm without ticket": {func(c *Config) {
-			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"}
+			c.Swarm = swarm.Config{Severity: c.Swarm.Severity, URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"}
 		}, "CRITICIZER_SWARM_TICKET"},
 		"Swarm without account": {func(c *Config) {
-			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
+			c.Swarm = swarm.Config{Severity: c.Swarm.Severity, URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
 		}, "swarm.user"},
 		"a link that runs a script":  {func(c *Config) { c.Links = Links{review.Links{File: "javascript:alert({path})"}} }, "links.file"},
 		"a link to no change":        {func(c *Config) { c.Links = Links{review.Links{Change: "https://swarm.example.com"}} }, "links.change"},
@@ -348,7 +348,7 @@ webhook: {paths: [//depot/Tools/...]}
 swarm: {url: "https://swarm.example.com", user: bot, authors: ["a*"], severity: high}
 `, map[string]string{"CRITICIZER_WEBHOOK_URL": "https://hooks.example.com/x"})
 	testkit.NoError(t, err)
-	high := review.Report{Author: "ann", Findings: []review.Finding{{Path: "//depot/a.c", Severity: review.SeverityHigh}}}
+	high := review.Report{Author: "ann", Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "//depot/a.c", Severity: review.SeverityHigh}}}
 	byBob, inTools := high, high
 	byBob.Author = "bob"
 	inTools.Findings = []review.Finding{{Path: "//depot/Tools/a.c", Severity: review.SeverityLow}}

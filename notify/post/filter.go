@@ -18,10 +18,10 @@ type Filter struct {
 	Paths []string `yaml:"paths"`
 	// Only reviews of changes by these p4 users, in which * matches any text. Empty: all.
 	Authors []string `yaml:"authors"`
-	// Only reviews with a finding of this severity or a worse one. low: also reviews without
-	// findings.
-	Severity review.Severity `yaml:"severity" default:"low" oneof:"critical high medium low"`
 }
+
+// Clean stands below all severities: a channel with it gets clean reviews, too.
+const Clean review.Severity = "clean"
 
 // Check implements the checks of package config.
 func (f Filter) Check(p *config.Problems) {
@@ -44,8 +44,12 @@ func (f Filter) patterns() (glob.List, error) {
 	return glob.ParseList(paths)
 }
 
-// Wants reports whether the channel gets the review.
-func (f Filter) Wants(r review.Report) bool {
+// Wants reports whether a channel gets the review. least is the least severity of the findings
+// for which it does, or Clean.
+func (f Filter) Wants(r review.Report, least review.Severity) bool {
+	if r.Outcome == review.OutcomeClean && least != Clean {
+		return false
+	}
 	patterns, err := f.patterns()
 	if err != nil { // unreachable: it was checked
 		return true
@@ -61,9 +65,9 @@ func (f Filter) Wants(r review.Report) bool {
 		_, ok := patterns.Match(file)
 		return ok || len(f.Paths) == 0
 	}
-	if f.Severity != "" && f.Severity != review.SeverityLow {
+	if least != Clean && least != review.SeverityLow {
 		return slices.ContainsFunc(r.Findings, func(found review.Finding) bool {
-			return found.Severity.Rank() <= f.Severity.Rank() && under(found.Path)
+			return found.Severity.Rank() <= least.Rank() && under(found.Path)
 		})
 	}
 	return len(f.Paths) == 0 || slices.ContainsFunc(r.Coverage, func(c review.FileCoverage) bool { return under(c.Path) }) ||

@@ -53,6 +53,9 @@ type Config struct {
 	FailSeverity review.Severity `yaml:"fail_severity" default:"high" oneof:"critical high medium low"`
 	// Which reviews are posted.
 	Filter post.Filter `yaml:",inline"`
+	// Only reviews with a finding of this severity or a worse one. low: also partial and
+	// not_reviewed ones without findings. clean: all.
+	Severity review.Severity `yaml:"severity" default:"clean" oneof:"critical high medium low clean"`
 	// Keys sign and identify what is posted. Required.
 	Keys *evidence.Keys
 }

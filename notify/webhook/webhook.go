@@ -23,10 +23,11 @@ import (
 
 // Config selects the receiver.
 type Config struct {
-	// Whether reviews without findings are posted.
-	Clean bool `yaml:"clean" default:"false"`
 	// Which reviews are posted.
 	Filter post.Filter `yaml:",inline"`
+	// Only reviews with a finding of this severity or a worse one. low: also partial and
+	// not_reviewed ones without findings. clean: all.
+	Severity review.Severity `yaml:"severity" default:"low" oneof:"critical high medium low clean"`
 	// URL that is posted to. The whole URL is a secret because it authorizes to
 	// post. Unset: nothing is posted.
 	URL secret.Value `yaml:"url"`
