@@ -40,7 +40,7 @@ func (b bounces) find(ctx context.Context, ref messageRef) (found finding, err e
 			return err
 		}
 		section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxBounce}}
-		messages, err := box.fetch(uids, imap.FetchOptions{InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}})
+		messages, err := box.fetch(uids, section)
 		if err != nil {
 			return err
 		}

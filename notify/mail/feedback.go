@@ -61,7 +61,7 @@ func (a Answers) Feedback(ctx context.Context) (found []review.FeedbackMail, err
 		newest := uids.AllUIDs()
 		slices.Reverse(newest) // of more than one query may read, the oldest are left out
 		for batch := range slices.Chunk(newest, maxMessages) {
-			messages, err := box.fetch(batch, imap.FetchOptions{InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}})
+			messages, err := box.fetch(batch, section)
 			if err != nil {
 				return err
 			}

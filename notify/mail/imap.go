@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/emersion/go-imap/v2"
@@ -168,16 +169,28 @@ func (b openMailbox) search(ref messageRef, criteria imap.SearchCriteria) ([]ima
 
 // fetch reads the messages that a search found. Fewer messages are an error: the server
 // contradicts itself, or another client deletes messages.
-func (b openMailbox) fetch(found []imap.UID, options imap.FetchOptions) ([]*imapclient.FetchMessageBuffer, error) {
+func (b openMailbox) fetch(found []imap.UID, section *imap.FetchItemBodySection) ([]*imapclient.FetchMessageBuffer, error) {
 	switch {
 	case len(found) == 0:
 		return nil, nil
 	case len(found) > maxMessages:
 		return nil, errTooMuch
 	}
-	messages, err := b.Fetch(imap.UIDSetNum(found...), &options).Collect()
+	messages, err := b.read(imap.UIDSetNum(found...), section)
 	if err == nil && len(messages) < len(found) {
 		err = fmt.Errorf("%d messages found and %d fetched: %w", len(found), len(messages), io.ErrUnexpectedEOF)
+	}
+	return messages, err
+}
+
+// read reads a section of messages, with their UID and time. It returns an error if a message
+// comes without the section: some servers leave out what they cannot read
+// (modern-email/defects#36), and go-imap takes the flags that a server announces in between
+// (RFC 3501 7.4.2) for the answer.
+func (b openMailbox) read(which imap.NumSet, section *imap.FetchItemBodySection) ([]*imapclient.FetchMessageBuffer, error) {
+	messages, err := b.Fetch(which, &imap.FetchOptions{UID: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}}).Collect()
+	if err == nil && slices.ContainsFunc(messages, func(m *imapclient.FetchMessageBuffer) bool { return m.FindBodySection(section) == nil }) {
+		err = fmt.Errorf("a message was fetched without its text: %w", io.ErrUnexpectedEOF)
 	}
 	return messages, err
 }

@@ -494,6 +494,33 @@ func TestContradictoryMailbox(t *testing.T) {
 	}
 }
 
+// A server announces the flags of a message while it answers, which are not the message.
+func TestFlagsAreNotTheMessage(t *testing.T) {
+	t.Parallel()
+	ref := testRef()
+	fetched := func(number int, at time.Time, token string) string {
+		header := "X-Criticizer-Key: " + token + "\r\n" + strings.ReplaceAll(toAnn, "\n", "\r\n") + "\r\n"
+		return fmt.Sprintf("* %d FETCH (UID %d INTERNALDATE %q BODY[HEADER.FIELDS (Message-Id X-Criticizer-Key Return-Path From To X-Ms-Journal-Report)] {%d}\r\n%s)\r\n",
+			number, number, at.Format("02-Jan-2006 15:04:05 -0700"), len(header), header)
+	}
+	for flags, want := range map[string]review.EvidenceState{"": review.EvidenceAccepted, "* 2 FETCH (FLAGS (\\Seen))\r\n": review.EvidenceUnknown} {
+		box := serveIMAP(t, func(command string, _ func() string) (untagged, answer string) {
+			switch {
+			case strings.HasPrefix(command, "SELECT"), strings.HasPrefix(command, "EXAMINE"):
+				return "* 2 EXISTS\r\n* FLAGS (\\Seen)\r\n* OK [UIDVALIDITY 1] ok\r\n", ""
+			case strings.HasPrefix(command, "UID SEARCH"):
+				return "* SEARCH\r\n", "" // so that the headers are read
+			case strings.HasPrefix(command, "FETCH"):
+				return flags + fetched(1, ref.since.Add(-time.Hour), "0123456789abcdef") + fetched(2, ref.since.Add(time.Minute), ref.tokens[0]), ""
+			}
+			return "", ""
+		})
+		if found, err := (journal{box}).find(t.Context(), ref); found.state != want || (err == nil) != (flags == "") {
+			t.Errorf("flags %q: %s, error %v, want %s", flags, found.state, err, want)
+		}
+	}
+}
+
 // The token file is read for every look-up.
 func TestMailboxWithAccessToken(t *testing.T) {
 	t.Parallel()

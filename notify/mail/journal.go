@@ -192,7 +192,7 @@ func (b openMailbox) entries(ref messageRef, which imap.NumSet) (entries []entry
 	header := &imap.FetchItemBodySection{
 		Specifier: imap.PartSpecifierHeader, HeaderFields: []string{headerID, headerKey, "Return-Path", "From", "To", headerReport}, Peek: true,
 	}
-	messages, err := b.Fetch(which, &imap.FetchOptions{UID: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{header}}).Collect()
+	messages, err := b.read(which, header)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (b openMailbox) entries(ref messageRef, which imap.NumSet) (entries []entry
 		return entries, nil
 	}
 	whole := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxReport}}
-	messages, err = b.Fetch(imap.UIDSetNum(reports...), &imap.FetchOptions{UID: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{whole}}).Collect()
+	messages, err = b.read(imap.UIDSetNum(reports...), whole)
 	for _, m := range messages {
 		e := entry{report: true}
 		_, _ = eachPart(m.FindBodySection(whole), func(contentType string, body []byte) {
