@@ -75,19 +75,37 @@ func sidesOf(raw string, isDiff bool) []side {
 	}
 	for at, end := 0, 0; at < len(raw); at = end {
 		end = lex.LineEnd(raw, at)
-		if isHeader(raw, at, end) {
-			after.section()
+		header := isHeader(raw, at, end)
+		isText, removes := header, false
+		for begin := at; !header; {
+			line := raw[begin:end] // without a mark, it shows that the lines are not a hunk, but text
+			isText = isText || markLen(line) == 0 && line[0] != '\\' && strings.TrimSpace(line) != ""
+			removes = removes || isRemoved(line)
+			next := lex.LineEnd(raw, end)
+			if end == len(raw) || isHeader(raw, end, next) {
+				break
+			}
+			begin, end = end, next
+		}
+		after.section()
+		if isText {
 			after.show(raw[at:end], at)
 			continue
 		}
-		for end < len(raw) {
-			next := lex.LineEnd(raw, end)
-			if isHeader(raw, end, next) {
-				break
-			}
-			end = next
+		if removes {
+			before.section()
 		}
-		addHunk(&after, &before, raw, at, end)
+		for next := 0; at < end; at = next {
+			next = lex.LineEnd(raw, at)
+			line := raw[at:next]
+			mark := markLen(line)
+			if !isRemoved(line) {
+				after.show(line[mark:], at+mark)
+			}
+			if removes && line[0] != '+' && line[0] != '>' {
+				before.show(line[mark:], at+mark)
+			}
+		}
 	}
 	var all sideBuilder
 	for at, end := 0, 0; !isDiff && at < len(raw); at = end { // what only looks like a diff is read without its marks, too
@@ -102,36 +120,6 @@ func sidesOf(raw string, isDiff bool) []side {
 		}
 	}
 	return out
-}
-
-// addHunk adds the lines of raw[at:end] without their marks to the sides. A line without a mark shows that
-// the lines are not a hunk, but text.
-func addHunk(after, before *sideBuilder, raw string, at, end int) {
-	after.section()
-	removes := false
-	for i, next := at, 0; i < end; i = next {
-		next = lex.LineEnd(raw, i)
-		line := raw[i:next]
-		if markLen(line) == 0 && line[0] != '\\' && strings.TrimSpace(line) != "" {
-			after.show(raw[at:end], at)
-			return
-		}
-		removes = removes || isRemoved(line)
-	}
-	if removes {
-		before.section()
-	}
-	for next := 0; at < end; at = next {
-		next = lex.LineEnd(raw, at)
-		line := raw[at:next]
-		mark := markLen(line)
-		if !isRemoved(line) {
-			after.show(line[mark:], at+mark)
-		}
-		if removes && line[0] != '+' && line[0] != '>' {
-			before.show(line[mark:], at+mark)
-		}
-	}
 }
 
 func isRemoved(line string) bool { return line[0] == '-' || line[0] == '<' }

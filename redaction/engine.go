@@ -72,30 +72,25 @@ type scanned struct {
 	hidden []span
 }
 
-// scan reads a text, whose words are hits, by its sides.
-func (e *engine) scan(sides []side, hits []lex.Hit, l *lex.Language) (r scanned) {
+// scan reads a text, whose words are known, by its sides: each as it is and unfolded.
+func (e *engine) scan(sides []side, known []lex.Hit, l *lex.Language) (r scanned) {
 	for _, s := range sides {
-		of := e.scanSide(s, e.hits(s.text, s.shown, hits), l)
-		r.spans = append(r.spans, s.project(of.spans)...)
-		r.left = append(r.left, s.project(of.left)...)
-		r.hidden = append(r.hidden, s.project(of.hidden)...)
+		var of scanned
+		for i, v := range viewsOf(s.text) {
+			same, sections, isWhole := s.shown, s.sections, !s.partial
+			if i > 0 {
+				same, sections, isWhole = nil, nil, false
+			}
+			in := e.detect(v.text, e.hits(v.text, same, known), l, isWhole, sections)
+			of.spans = v.spans(of.spans, s.text, in.Found)
+			of.left = v.spans(of.left, s.text, in.Left)
+			of.hidden = v.spans(of.hidden, s.text, in.Open)
+		}
+		r.spans = append(r.spans, s.project(e.withoutPlaceholders(s.text, merge(of.spans)))...)
+		r.left = append(r.left, s.project(merge(of.left))...)
+		r.hidden = append(r.hidden, s.project(merge(of.hidden))...)
 	}
 	return scanned{merge(r.spans), merge(r.left), merge(r.hidden)}
-}
-
-// scanSide reads a side, whose words are hits, as it is and unfolded.
-func (e *engine) scanSide(s side, hits []lex.Hit, l *lex.Language) (r scanned) {
-	for i, v := range viewsOf(s.text) {
-		sections := s.sections
-		if i > 0 {
-			sections, hits = nil, e.hits(v.text, nil, nil)
-		}
-		of := e.detect(v.text, hits, l, i == 0 && !s.partial, sections)
-		r.spans = v.spans(r.spans, s.text, of.Found)
-		r.left = v.spans(r.left, s.text, of.Left)
-		r.hidden = v.spans(r.hidden, s.text, of.Open)
-	}
-	return scanned{e.withoutPlaceholders(s.text, merge(r.spans)), merge(r.left), merge(r.hidden)}
 }
 
 // detect finds the secrets of a text, in which hits are the words of the rules, by their names and by their format.
