@@ -145,9 +145,6 @@ var classifiers = []classifier{
 	{name: "term in an element", bindings: bitsOf(Element), is: func(c *Candidate) bool {
 		return c.text[0] == '`' || strings.Contains(c.text, ".") && isChain(c.text) && (c.Name.Strength != Strong || c.isExpression())
 	}, then: left},
-	{name: "member of code", bindings: bitsOf(Listed), is: func(c *Candidate) bool { // {token.IMAG, "0x1p"}
-		return lex.ByteAt(c.S, c.Name.Begin-1) == '{' && !IsIdentifier(c.Name.Ident)
-	}, then: left},
 	{name: "result of a test", bindings: bitsOf(Assigned), quotes: onlyBare, is: func(c *Candidate) bool { return c.Name.Ident == "PASS" && lex.ByteAt(c.S, c.Name.End) == ':' }, then: left},
 	{name: "element of a list", bindings: bitsOf(Item), is: isItem, then: masked, otherwise: left},
 	{name: "value of a map", bindings: bitsOf(Member), is: isMember, then: masked, otherwise: left},

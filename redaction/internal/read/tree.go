@@ -223,9 +223,6 @@ func container(d *reader, n judge.Name, place string, c cursor) bool {
 	}
 	first, _ := open.next().skip(true).token()
 	isMap := open.next().skip(true).next().skip(true).isOperator()
-	if open.is("{") && c.back().before() == "=>" && !isMap {
-		return false // the body of a function
-	}
 	values, end := d.tree(open, &step{name: n.Ident, own: n, of: n}, false, false)
 	d.listEnd = end.offset()
 	d.judgeAll(values, place)
