@@ -156,11 +156,11 @@ func (i installation) temporal(ctx context.Context, found *operator.Findings) er
 	outages, _ := i.outages(ctx) // the check of the breakers reports the error
 	var idle []string
 	for _, role := range i.roles {
-		served, err := n.Served(ctx, contract.QueueOf(role))
+		queue, err := n.QueueState(ctx, contract.QueueOf(role), false)
 		if err != nil {
 			return advise(err, advice)
 		}
-		if !served && !slices.ContainsFunc(outages, func(o store.Outage) bool { return o.Stage == string(role) }) {
+		if !queue.Served && !slices.ContainsFunc(outages, func(o store.Outage) bool { return o.Stage == string(role) }) {
 			idle = append(idle, string(role))
 		}
 	}

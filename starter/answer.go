@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -39,29 +38,24 @@ type answer struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// print prints what is known of a review, and returns the error that it ended with. A
-// trigger prints the error only.
+// print writes what is known of a review, as JSON or as text, and returns the error that it
+// ended with. A trigger prints one line, or the error only.
 func (a *app) print(cmd *cobra.Command, known answer, asJSON bool, err error) error {
-	if err != nil && a.trigger {
+	switch {
+	case a.trigger && err != nil:
 		return err
+	case asJSON:
+		return errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(known))
 	}
-	return errors.Join(err, known.print(cmd.OutOrStdout(), asJSON, a.trigger))
-}
-
-// print writes the answer as JSON or as text; oneLine leaves out the workflow.
-func (a answer) print(w io.Writer, asJSON, oneLine bool) error {
-	if asJSON {
-		return json.NewEncoder(w).Encode(a)
-	}
-	text := a.line()
-	if !oneLine && !a.Spooled {
-		if a.Coverage != "" {
-			text += "\n  " + a.Coverage
+	text := known.line()
+	if !a.trigger && !known.Spooled {
+		if known.Coverage != "" {
+			text += "\n  " + known.Coverage
 		}
-		text += fmt.Sprintf("\n  workflow %s run %s", a.WorkflowID, a.RunID)
+		text += fmt.Sprintf("\n  workflow %s run %s", known.WorkflowID, known.RunID)
 	}
-	_, err := fmt.Fprintln(w, text)
-	return err
+	_, errPrint := fmt.Fprintln(cmd.OutOrStdout(), text)
+	return errors.Join(err, errPrint)
 }
 
 func (a answer) line() string {

@@ -43,15 +43,8 @@ const suffix = ".json"
 // put writes req to disk and syncs it. Putting a request twice has the effect of
 // once.
 func (s spool) put(req review.Request) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fmt.Errorf("make spool directory (starter.spool_dir): %w", err)
-	}
-	requests, err := s.list()
-	if err != nil {
+	if _, err := s.open(); err != nil {
 		return err
-	}
-	if len(requests) >= s.limit {
-		return fmt.Errorf("spool %s is full: %d requests", s.dir, len(requests))
 	}
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -262,8 +255,9 @@ func drainSpool(ctx context.Context, cfg *trigger.Config, n temporal.Namespace) 
 	})
 }
 
-// check makes a file as put does, and returns the number of requests that wait.
-func (s spool) check() (waiting int, err error) {
+// open makes the directory and returns the number of requests that wait; a full spool is an
+// error.
+func (s spool) open() (waiting int, err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return 0, fmt.Errorf("make spool directory (starter.spool_dir): %w", err)
 	}
@@ -271,12 +265,17 @@ func (s spool) check() (waiting int, err error) {
 	if err == nil && len(requests) >= s.limit {
 		err = fmt.Errorf("spool %s is full: %d requests: to start them: criticizer-starter drain", s.dir, len(requests))
 	}
-	if err != nil {
+	return len(requests), err
+}
+
+// check makes a file as put does, and returns the number of requests that wait.
+func (s spool) check() (waiting int, err error) {
+	if waiting, err = s.open(); err != nil {
 		return 0, err
 	}
 	const name = "install-check" // no request: those end in another way
 	if err := errors.Join(writeDurably(s.dir, name, nil), os.Remove(filepath.Join(s.dir, name))); err != nil {
 		return 0, fmt.Errorf("write to the spool (starter.spool_dir): %w", err)
 	}
-	return len(requests), nil
+	return waiting, nil
 }

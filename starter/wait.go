@@ -45,7 +45,7 @@ const (
 // reportWaits writes to w what a review waits for, until stop is called: stages that no worker has
 // served in the last minutes, and each new failure with the time of the next attempt.
 func reportWaits(ctx context.Context, n temporal.Namespace, key string, w io.Writer) (stop func()) {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -64,8 +64,8 @@ func reportWaits(ctx context.Context, n temporal.Namespace, key string, w io.Wri
 				continue
 			}
 			for _, p := range n.PendingOf(ctx, described.RawResponse) {
-				if text := p.String(); (p.Error != "" || p.Stuck != "") && !told[text] {
-					told[text] = true
+				if text := p.String(); (p.Error != "" || p.Stuck != "") && !reported[text] {
+					reported[text] = true
 					fmt.Fprintf(w, programName+" change-commit: %s\n", text)
 				}
 			}
@@ -78,7 +78,7 @@ func reportWaits(ctx context.Context, n temporal.Namespace, key string, w io.Wri
 // answers.
 func unserved(ctx context.Context, n temporal.Namespace) (stages []string) {
 	for _, queue := range contract.ReviewQueues() {
-		if served, err := n.Served(ctx, queue); err == nil && !served {
+		if state, err := n.QueueState(ctx, queue, false); err == nil && !state.Served {
 			stages = append(stages, contract.StageOf(queue))
 		}
 	}

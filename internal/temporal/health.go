@@ -81,12 +81,3 @@ func (n Namespace) MissingAttributes(ctx context.Context, keys ...temporal.Searc
 	}
 	return missing, nil
 }
-
-// Served reports whether a worker has polled a task queue recently.
-func (n Namespace) Served(ctx context.Context, queue string) (bool, error) {
-	answer, err := n.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
-	if err != nil {
-		return false, fmt.Errorf("describe task queue %s: %w", queue, err)
-	}
-	return len(answer.GetPollers()) > 0, nil
-}

@@ -41,8 +41,8 @@ func TestHealthOfANamespace(t *testing.T) {
 	if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "has type Int, want Keyword") || !strings.Contains(err.Error(), "--name CriticizerTestAttribute --type Keyword") {
 		t.Errorf("an attribute of another type: %v", err)
 	}
-	if served, err := n.Served(t.Context(), "an-unserved-queue"); err != nil || served {
-		t.Errorf("an unserved queue is served: %t, %v", served, err)
+	if state, err := n.QueueState(t.Context(), "an-unserved-queue", false); err != nil || state.Served {
+		t.Errorf("an unserved queue is served: %+v, %v", state, err)
 	}
 }
 
