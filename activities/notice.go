@@ -16,7 +16,7 @@ import (
 const noticesAtOnce = 100
 
 // sendNotices mails the authors of reviews that are dead-lettered before stage notify and stay
-// open: a failure must not look like approval. Nobody else would tell them.
+// open: a failure must not look like approval, and no other mail is sent to them.
 func (r *reconciliation) sendNotices(ctx context.Context) error {
 	for range noticesAtOnce {
 		if r.Policy.NotReviewedAfter <= 0 {

@@ -114,7 +114,7 @@ func TestNotifyMailsEachRecipientOnce(t *testing.T) {
 
 // Findings that nobody can get are a failure that names each person and the reason, without
 // an address. When an administrator has removed the reason, the next run of the stage
-// notifies. A channel is somebody.
+// notifies. A channel counts as a recipient.
 func TestFindingsThatNobodyCanGet(t *testing.T) {
 	t.Parallel()
 	gone := review.Recipient{User: "gone", Role: review.RoleUnresolved}

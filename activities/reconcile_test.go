@@ -163,7 +163,7 @@ func TestReconcileSendsWhatIsMarkedSentWithoutRecord(t *testing.T) {
 	m.wantCopies(t, 0, 1)
 }
 
-// A row that no provider has ever confirmed, and that no source can tell about, is held at any
+// A row that no provider has ever confirmed, and about which no source has evidence, is held at any
 // age; one that the server confirmed itself stays sent (notification 8.3).
 func TestReconcileHoldsWhatNothingProves(t *testing.T) {
 	t.Parallel()
@@ -599,14 +599,14 @@ func TestNoticeToTheAuthor(t *testing.T) {
 			m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
 			m.fakes.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
 		}, 2, 1, ""},
-		"no author":            {func(m mailing) { m.db.Exec(t, `delete from criticizer.recipients`) }, 2, 0, "not known"},
-		"opted out":            {func(m mailing) { m.stage.Policy.OptOut = []string{"alice"} }, 2, 0, "opted out"},
-		"refused":              {func(m mailing) { m.fakes.Fail("Send", failure.Errorf(failure.RecipientRejected, "no")) }, 2, 0, "refuses"},
-		"the letter is young":  {func(m mailing) { m.stage.Policy.NotReviewedAfter = 9 * time.Hour }, 2, 0, ""},
-		"turned off":           {func(m mailing) { m.stage.Policy.NotReviewedAfter = 0 }, 2, 0, ""},
-		"forgotten meanwhile":  {func(m mailing) { m.stage.Outbox = forgetting{m.db, t} }, 2, 0, ""},
-		"a replay runs":        {func(m mailing) { m.db.Exec(t, `update criticizer.dead_letters set state = 'replaying'`) }, 2, 0, ""},
-		"the stage was notify": {func(m mailing) { m.db.Exec(t, `update criticizer.dead_letters set stage = 'notify'`) }, 2, 0, ""},
+		"no author":                 {func(m mailing) { m.db.Exec(t, `delete from criticizer.recipients`) }, 2, 0, "not known"},
+		"opted out":                 {func(m mailing) { m.stage.Policy.OptOut = []string{"alice"} }, 2, 0, "opted out"},
+		"refused":                   {func(m mailing) { m.fakes.Fail("Send", failure.Errorf(failure.RecipientRejected, "no")) }, 2, 0, "refuses"},
+		"the dead letter is recent": {func(m mailing) { m.stage.Policy.NotReviewedAfter = 9 * time.Hour }, 2, 0, ""},
+		"turned off":                {func(m mailing) { m.stage.Policy.NotReviewedAfter = 0 }, 2, 0, ""},
+		"forgotten meanwhile":       {func(m mailing) { m.stage.Outbox = forgetting{m.db, t} }, 2, 0, ""},
+		"a replay runs":             {func(m mailing) { m.db.Exec(t, `update criticizer.dead_letters set state = 'replaying'`) }, 2, 0, ""},
+		"the stage was notify":      {func(m mailing) { m.db.Exec(t, `update criticizer.dead_letters set stage = 'notify'`) }, 2, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ import (
 // A role is one of the --roles of a worker: its queues and their limits.
 type role struct {
 	name   settings.Role
-	about  string // for the help
+	help   string // one line
 	build  func(context.Context, *runtime, *store.DB) ([]queue, error)
 	rate   float64 // activities per second of all workers; 0 is unlimited
 	atOnce int     // attempts that a worker runs at the same time; 0 is the SDK's limit
@@ -53,12 +53,12 @@ const redactAtOnce = 4
 // reviewRoles lists the roles of a worker.
 func reviewRoles(w settings.Worker) []role {
 	return []role{
-		{name: settings.RoleWorkflows, about: "the workflow of each review and its job row", build: buildBookkeeping, workflows: registerReviews, retryAll: true},
-		{name: settings.RoleFetch, about: "reads changelists with p4", build: buildFetch, rate: w.FetchPerSecond, atOnce: w.FetchAtOnce},
-		{name: settings.RoleRedact, about: "masks secrets", build: buildRedact, atOnce: redactAtOnce},
-		{name: settings.RoleLLM, about: "calls the model", build: buildLLM, rate: w.LLMPerSecond, atOnce: w.LLMAtOnce},
-		{name: settings.RoleNotify, about: "sends mail", build: buildNotify, rate: w.NotifyPerSecond, atOnce: w.NotifyAtOnce},
-		{name: settings.RoleRetention, about: "deletes expired data", build: buildRetention, retryAll: true},
+		{name: settings.RoleWorkflows, help: "the workflow of each review and its job row", build: buildBookkeeping, workflows: registerReviews, retryAll: true},
+		{name: settings.RoleFetch, help: "reads changelists with p4", build: buildFetch, rate: w.FetchPerSecond, atOnce: w.FetchAtOnce},
+		{name: settings.RoleRedact, help: "masks secrets", build: buildRedact, atOnce: redactAtOnce},
+		{name: settings.RoleLLM, help: "calls the model", build: buildLLM, rate: w.LLMPerSecond, atOnce: w.LLMAtOnce},
+		{name: settings.RoleNotify, help: "sends mail", build: buildNotify, rate: w.NotifyPerSecond, atOnce: w.NotifyAtOnce},
+		{name: settings.RoleRetention, help: "deletes expired data", build: buildRetention, retryAll: true},
 	}
 }
 
@@ -81,7 +81,7 @@ func parseRoles(names []string, w settings.Worker) ([]role, error) {
 // aboutRoles describes the roles, one per line.
 func aboutRoles() (text string) {
 	for _, s := range reviewRoles(settings.Worker{}) {
-		text += fmt.Sprintf("  %-10s %s\n", s.name, s.about)
+		text += fmt.Sprintf("  %-10s %s\n", s.name, s.help)
 	}
 	return text
 }
@@ -230,8 +230,8 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	}, channels...), nil
 }
 
-// redactNote masks secrets in what a reader writes about a finding. Nobody compares the
-// placeholders, so their key is new each time.
+// redactNote masks secrets in what a reader writes about a finding. Its placeholders are not
+// compared with others, so their key is new each time.
 func redactNote(text string) (string, error) {
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New(rand.Text())})
 	if err != nil {

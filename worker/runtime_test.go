@@ -15,17 +15,17 @@ import (
 // and is kept otherwise. Other records keep their level.
 func TestSDKLogsFailedAttemptsOnce(t *testing.T) {
 	t.Parallel()
-	verdict := temporal.NewApplicationErrorWithOptions("away", "AUTH_DENIED", temporal.ApplicationErrorOptions{NonRetryable: true})
+	reported := temporal.NewApplicationErrorWithOptions("away", "AUTH_DENIED", temporal.ApplicationErrorOptions{NonRetryable: true})
 	for name, tt := range map[string]struct {
 		message string
 		err     error
 		of      string
 		want    string // level; empty if nothing is logged
 	}{
-		"an attempt that failed":          {"Activity error.", verdict, "Fetch", ""},
+		"an attempt that failed":          {"Activity error.", reported, "Fetch", ""},
 		"one that was canceled":           {"Activity error.", temporal.NewCanceledError(), "Fetch", ""},
 		"an attempt that could not begin": {"Activity error.", errors.New("unable to decode the input"), "Fetch", "ERROR"},
-		"a panic":                         {"Activity panic.", verdict, "Fetch", "ERROR"},
+		"a panic":                         {"Activity panic.", reported, "Fetch", "ERROR"},
 		"no error":                        {"Activity error.", nil, "Fetch", "ERROR"},
 	} {
 		var out bytes.Buffer

@@ -30,31 +30,31 @@ type CaughtUp struct {
 // review concurrently, Temporal rejects one of the two.
 func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 	var from activities.SearchStart
-	err := book(ctx, "find-mark", bookkeeper.FindMark, serverID, &from)
+	if err := book(ctx, "find-mark", bookkeeper.FindMark, serverID, &from); err != nil {
+		return CaughtUp{}, err
+	}
 	done := CaughtUp{UpTo: from.After}
-	for round := 1; err == nil && round <= catchUpRounds && done.Started < catchUpStarts; round++ {
+	for round := 1; round <= catchUpRounds && done.Started < catchUpStarts; round++ {
 		var found activities.Listing
-		err = searchPolicy.execute(ctx, fmt.Sprintf("list-%d", round), &activities.Spent{}, &found, fetcher.ListSubmitted, from)
+		err := searchPolicy.execute(ctx, fmt.Sprintf("list-%d", round), &activities.Spent{}, &found, fetcher.ListSubmitted, from)
 		if err != nil || found.UpTo <= from.After && !from.First {
-			break
+			return done, err
 		}
 		var missing []review.Changelist
 		if len(found.Changelists) > 0 {
-			err = book(ctx, fmt.Sprintf("compare-%d", round), bookkeeper.WithoutReview, found.Changelists, &missing)
+			if err := book(ctx, fmt.Sprintf("compare-%d", round), bookkeeper.WithoutReview, found.Changelists, &missing); err != nil {
+				return done, err
+			}
 		}
 		for _, cl := range missing {
-			if err == nil {
-				err = startChild(ctx, review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.DefaultKey(serverID, cl, 1)})
+			if err := startChild(ctx, review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.DefaultKey(serverID, cl, 1)}); err != nil {
+				return done, err
 			}
-			if err == nil {
-				done.Started++
-			}
+			done.Started++
 		}
-		if err == nil {
-			err = book(ctx, fmt.Sprintf("raise-%d", round), bookkeeper.RaiseMark, activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}, nil)
-		}
-		if err != nil {
-			break
+		mark := activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}
+		if err := book(ctx, fmt.Sprintf("raise-%d", round), bookkeeper.RaiseMark, mark, nil); err != nil {
+			return done, err
 		}
 		done.UpTo = found.UpTo
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("Reviews started: %d, searched up to changelist %d", done.Started, done.UpTo))
@@ -63,5 +63,5 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 		}
 		from.After = found.UpTo
 	}
-	return done, err
+	return done, nil
 }

@@ -192,7 +192,7 @@ func TestLostAttemptsOnTheRealServer(t *testing.T) {
 		}
 	}
 	if !slices.Equal(attempts, []int32{5, 4, 3, 3}) || len(delays) != 2 || delays[0] > time.Second || delays[1] > 2*time.Second {
-		t.Errorf("attempts allowed: %v, want 5, 4 and 3 to redact and 3 to critique; delays %v", attempts, delays)
+		t.Errorf("attempts allowed: %v, want 5, 4 and 3 to redact and 3 for the model; delays %v", attempts, delays)
 	}
 }
 

@@ -242,7 +242,7 @@ func TestStageBudgetIsFiveAttempts(t *testing.T) {
 	}{
 		{"four failures are survived", map[string]int{"Review": 4}, "", 5},
 		{"the fifth is the last", map[string]int{"Review": 5}, failure.UpstreamUnavailable, 5},
-		{"redact and critique share the budget", map[string]int{"Get raw": 2, "Review": 3}, failure.UpstreamUnavailable, 3},
+		{"redact and llm share the budget", map[string]int{"Get raw": 2, "Review": 3}, failure.UpstreamUnavailable, 3},
 		{"shared failures below the budget are survived", map[string]int{"Get raw": 2, "Review": 2}, "", 3},
 		{"failures of fetch cost the model stage nothing", map[string]int{"Fetch": 4, "Review": 4}, "", 5},
 		{"failures of redact cost stage notify nothing", map[string]int{"Get raw": 4, "PrepareDeliveries": 4}, "", 1},

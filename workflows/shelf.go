@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/workflows/contract"
 )
 
-// outdatedSignal tells the review of a former content that the changelist was shelved
+// outdatedSignal notifies the review of a former content that the changelist was shelved
 // again. It is wire format.
 const outdatedSignal = "outdated"
 

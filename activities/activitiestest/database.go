@@ -45,47 +45,47 @@ func do(d Database, op string, call func() error) error {
 	return err
 }
 
-// OpenJob implements the method of a job.
+// OpenJob implements that method of store.DB.
 func (d Database) OpenJob(ctx context.Context, req review.Request, runID string) (review.OpenResult, error) {
 	return try(d, "OpenJob", func() (review.OpenResult, error) { return d.DB.OpenJob(ctx, req, runID) })
 }
 
-// FinishJob implements the method of a job.
+// FinishJob implements that method of store.DB.
 func (d Database) FinishJob(ctx context.Context, key string, report review.ArtifactRef) (review.Job, error) {
 	return try(d, "FinishJob", func() (review.Job, error) { return d.DB.FinishJob(ctx, key, report) })
 }
 
-// RecordDeadLetter implements the method of a job.
+// RecordDeadLetter implements that method of store.DB.
 func (d Database) RecordDeadLetter(ctx context.Context, req review.Request, runID string, deadLetter failure.DeadLetter) (bool, error) {
 	return try(d, "RecordDeadLetter", func() (bool, error) { return d.DB.RecordDeadLetter(ctx, req, runID, deadLetter) })
 }
 
-// RecordReview implements the method of an account.
+// RecordReview implements that method of store.DB.
 func (d Database) RecordReview(ctx context.Context, r review.Report, ref review.ArtifactRef) error {
 	return do(d, "RecordReview", func() error { return d.DB.RecordReview(ctx, r, ref) })
 }
 
-// SaveRecipients implements the method of a book of recipients.
+// SaveRecipients implements that method of store.DB.
 func (d Database) SaveRecipients(ctx context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) error {
 	return do(d, "SaveRecipients", func() error { return d.DB.SaveRecipients(ctx, cl, v, rs) })
 }
 
-// Recipients implements the method of the outbox.
+// Recipients implements that method of store.DB.
 func (d Database) Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error) {
 	return try(d, "Recipients", func() ([]review.Recipient, error) { return d.DB.Recipients(ctx, cl, v) })
 }
 
-// PrepareDeliveries implements the method of the outbox.
+// PrepareDeliveries implements that method of store.DB.
 func (d Database) PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {
 	return try(d, "PrepareDeliveries", func() ([]review.Delivery, error) { return d.DB.PrepareDeliveries(ctx, cl, v, addresses) })
 }
 
-// Delivery implements the method of the outbox.
+// Delivery implements that method of store.DB.
 func (d Database) Delivery(ctx context.Context, id int64) (review.Delivery, error) {
 	return try(d, "Delivery", func() (review.Delivery, error) { return d.DB.Delivery(ctx, id) })
 }
 
-// BeginDelivery implements the method of the outbox.
+// BeginDelivery implements that method of store.DB.
 func (d Database) BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error) {
 	begun, err := try(d, "BeginDelivery", func() (review.Delivery, error) { return d.DB.BeginDelivery(ctx, seen) })
 	if err == nil {
@@ -94,22 +94,22 @@ func (d Database) BeginDelivery(ctx context.Context, seen review.Delivery) (revi
 	return begun, err
 }
 
-// AbandonDelivery implements the method of the outbox.
+// AbandonDelivery implements that method of store.DB.
 func (d Database) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
 	return do(d, "AbandonDelivery", func() error { return d.DB.AbandonDelivery(ctx, begun) })
 }
 
-// MarkSent implements the method of the outbox.
+// MarkSent implements that method of store.DB.
 func (d Database) MarkSent(ctx context.Context, id int64, notificationID, evidence string) error {
 	return do(d, "MarkSent", func() error { return d.DB.MarkSent(ctx, id, notificationID, evidence) })
 }
 
-// MarkDeliveryFailed implements the method of the outbox.
+// MarkDeliveryFailed implements that method of store.DB.
 func (d Database) MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error {
 	return do(d, "MarkDeliveryFailed", func() error { return d.DB.MarkDeliveryFailed(ctx, seen, class) })
 }
 
-// HoldDelivery implements the method of the outbox.
+// HoldDelivery implements that method of store.DB.
 func (d Database) HoldDelivery(ctx context.Context, seen review.Delivery) error {
 	return do(d, "HoldDelivery", func() error { return d.DB.HoldDelivery(ctx, seen) })
 }

@@ -36,8 +36,8 @@ func TestNewReport(t *testing.T) {
 		want Report
 	}{
 		"every text is scrubbed": {
-			fmt.Errorf("critique: %w", classified),
-			Report{RateLimited, "critique: model said [masked]", "429 [masked]", "req [masked]", 3, 0, at, at},
+			fmt.Errorf("llm: %w", classified),
+			Report{RateLimited, "llm: model said [masked]", "429 [masked]", "req [masked]", 3, 0, at, at},
 		},
 		"an unclassified error has no upstream": {
 			errors.New("odd hunter2"), Report{Class: Unknown, Stack: "odd [masked]", Attempt: 3, At: at, FirstAt: at},
