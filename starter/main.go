@@ -1,5 +1,9 @@
 // Command starter starts the review of a submitted or shelved changelist. It is
 // made for Perforce triggers and can be run by hand.
+//
+// changecommit.go and shelvecommit.go are the commands of triggers. submit.go starts the review
+// or, if Temporal does not answer, spools the request (spool.go); wait.go waits for its end, and
+// answer.go has what is printed. install.go checks the host of the trigger.
 package main
 
 import (

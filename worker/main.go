@@ -1,5 +1,10 @@
 // Command worker runs reviews. It serves the task queues of the roles that its --roles flag
-// names; each role has its own credentials and database role. Read roles.go first.
+// names; each role has its own credentials and database role.
+//
+// Read roles.go first: what each role needs. runtime.go connects, starts and stops the workers and
+// says whether they are ready, breaker.go stops them during an outage, and secrets.go renews their
+// secrets. watch.go closes the jobs of reviews that were terminated, and pages.go notifies the
+// person on call.
 package main
 
 import (
