@@ -10,7 +10,7 @@
 // catchup.go and notice.go run on schedules.
 //
 // Temporal's history stores the input and output of an activity for weeks: they are
-// references, verdicts and counts, never content.
+// references, outcomes and counts, never content.
 package activities
 
 import (

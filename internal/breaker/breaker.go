@@ -39,8 +39,8 @@ const (
 // ErrOpen refuses an attempt that reaches the process while the breaker is open.
 var ErrOpen = errors.New("the circuit breaker of the task queue is open")
 
-// errNoVerdict is the result of an attempt that does not show whether the endpoint works.
-var errNoVerdict = errors.New("no verdict")
+// errNotCounted is the result of an attempt that does not show whether the endpoint works.
+var errNotCounted = errors.New("not counted")
 
 // An Outage is the time in which a breaker is not closed.
 type Outage struct {
@@ -101,7 +101,7 @@ func New(cfg Config) *Breaker {
 		// An open breaker becomes half-open by a probe, not by time: admits is false until then.
 		Timeout:       1,
 		ReadyToTrip:   func(gobreaker.Counts) bool { return b.reviewsFailed() >= Reviews },
-		IsExcluded:    func(err error) bool { return errors.Is(err, errNoVerdict) },
+		IsExcluded:    func(err error) bool { return errors.Is(err, errNotCounted) },
 		OnStateChange: func(_ string, _, to gobreaker.State) { b.move(to) },
 	})
 	return b
@@ -123,8 +123,8 @@ func (b *Breaker) Begin(review string) (end func(err error) (provisional bool), 
 	}
 	began := time.Now()
 	return func(err error) bool {
-		verdict, late := b.judge(review, began, err)
-		done(verdict)
+		counted, late := b.judge(review, began, err)
+		done(counted)
 		return failure.ScopeOf(err) == failure.ScopeEndpoint && (late || b.state.State() != gobreaker.StateClosed)
 	}, nil
 }
@@ -132,18 +132,18 @@ func (b *Breaker) Begin(review string) (end func(err error) (provisional bool), 
 // judge returns what an attempt shows about the endpoint. late means that it began before
 // the end of the last outage. A call that began before the endpoint broke can succeed later
 // than the first failures: it does not prove that the endpoint works.
-func (b *Breaker) judge(review string, began time.Time, err error) (verdict error, late bool) {
+func (b *Breaker) judge(review string, began time.Time, err error) (counted error, late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch late = began.Before(b.closedAt); {
 	case late:
-		return errNoVerdict, true
+		return errNotCounted, true
 	case err == nil && !began.Before(b.streak):
 		clear(b.failed)
 		b.streak = time.Time{}
 		return nil, false
 	case err == nil, failure.ScopeOf(err) != failure.ScopeEndpoint:
-		return errNoVerdict, false
+		return errNotCounted, false
 	}
 	now := time.Now()
 	if len(b.failed) == 0 {
