@@ -33,7 +33,7 @@ func (n *Notifier) deliver(ctx context.Context, report review.Report, roles map[
 		return false, err
 	}
 	if row.Begun || row.NotificationID != "" {
-		if settled, err := n.reconcile(ctx, &row); settled || err != nil {
+		if settled, err := n.settle(ctx, &row); settled || err != nil {
 			return false, err
 		}
 	}
@@ -70,10 +70,10 @@ func recordingContext(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
 
-// reconcile looks up an attempt whose result is unknown (notification 8.2). settled means
+// settle looks up an attempt whose result is unknown (notification 8.2). settled means
 // that the row needs no send. If evidence can still arrive, the next attempt waits for it, so
 // that no attempt is used before that; otherwise it holds the row.
-func (n *Notifier) reconcile(ctx context.Context, row *review.Delivery) (settled bool, err error) {
+func (n *Notifier) settle(ctx context.Context, row *review.Delivery) (settled bool, err error) {
 	evidence, err := n.lookUp(ctx, *row)
 	if err != nil {
 		return false, err

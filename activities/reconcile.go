@@ -130,7 +130,7 @@ func (r *reconciliation) visit(ctx context.Context, d review.DueDelivery) error 
 	case d.JobState == review.JobSucceeded:
 		return r.send(ctx, d)
 	}
-	settled, err := r.reconcile(ctx, &d.Delivery)
+	settled, err := r.settle(ctx, &d.Delivery)
 	return r.count(ctx, d, pick(settled, &r.done.Settled, &r.done.Open), err)
 }
 
@@ -173,7 +173,7 @@ func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 	switch {
 	case failure.ClassOf(err) == failure.ArtifactExpired:
 		if d.Begun || d.NotificationID != "" {
-			if settled, err := r.reconcile(ctx, &d.Delivery); settled || err != nil {
+			if settled, err := r.settle(ctx, &d.Delivery); settled || err != nil {
 				return r.count(ctx, d, &r.done.Settled, err)
 			}
 		}
