@@ -435,13 +435,7 @@ func submissionLies() []lie {
 		{name: "upload: one job refused", at: on(onUpload, culprit(400)), lost: 1},
 		{name: "upload: all refused for a while", at: on(onUpload, refuse(9, 400, html))},
 		{name: "upload: unavailable for a while", at: on(onUpload, refuse(5, 503, html))},
-		{name: "upload: too large", at: on(onUpload, func(x *exchange, _ int) {
-			if bytes.Count(x.body, []byte("custom_id")) > 3 {
-				x.say(413, html)
-				return
-			}
-			x.pass()
-		})},
+		{name: "upload: too large", at: on(onUpload, whenMany(413, html))},
 		{name: "create: rate limit", at: on(onCreate, refuse(3, 429, html))},
 		{name: "create: not found once", at: on(onCreate, refuse(1, 404, html))},
 		{name: "create: unavailable once", at: on(onCreate, refuse(1, 503, html))},
@@ -449,20 +443,8 @@ func submissionLies() []lie {
 		{name: "create: file not processed yet", at: on(onCreate, refuse(3, 400, `{"error":{"message":"The file is not in the processed state."}}`))},
 		{name: "create: key refused", at: on(onCreate, refuse(3, 401, html))},
 		{name: "create: no such model", at: on(onCreate, refuse(3, 404, `{"error":{"code":"model_not_found"}}`))},
-		{name: "create: too many lines", at: on(onCreate, func(x *exchange, _ int) {
-			if bytes.Count(x.body, []byte("custom_id")) > 3 {
-				x.say(413, html)
-				return
-			}
-			x.pass()
-		})},
-		{name: "create: too much enqueued", at: on(onCreate, func(x *exchange, _ int) {
-			if bytes.Count(x.body, []byte("custom_id")) > 3 {
-				x.say(400, `{"error":{"code":"enqueued_token_limit"}}`)
-				return
-			}
-			x.pass()
-		})},
+		{name: "create: too many lines", at: on(onCreate, whenMany(413, html))},
+		{name: "create: too much enqueued", at: on(onCreate, whenMany(400, `{"error":{"code":"enqueued_token_limit"}}`))},
 		{name: "create: reply lost", at: on(onCreate, lose(1))},
 		{name: "create: executed, then an error", at: on(onCreate, after(1, 500, html))},
 		{name: "create: a page", at: on(onCreate, after(1, 200, html))},
@@ -585,9 +567,11 @@ func problem(code, message string) string {
 }
 
 // whenMany refuses requests about more than three jobs.
-func whenMany(status int, body string) tale {
+func whenMany(status int, body string) tale { return whenMore(3, status, body) }
+
+func whenMore(most, status int, body string) tale {
 	return func(x *exchange, _ int) {
-		if bytes.Count(x.body, []byte("custom_id")) > 3 {
+		if bytes.Count(x.body, []byte("custom_id")) > most {
 			x.say(status, body)
 			return
 		}
@@ -616,13 +600,7 @@ func refusalsInWords() []lie {
 		{name: "upload: no credit", at: on(onUpload, refuse(4, 402, html))},
 		{name: "upload: an error with status 200", at: on(onUpload, refuse(2, 200, problem("server_error", "oops")))},
 		{name: "upload: one file too large", at: on(onUpload, whenMany(400, problem("file_too_large", "The file is too large")))},
-		{name: "upload: only one job fits", at: on(onUpload, func(x *exchange, _ int) {
-			if bytes.Count(x.body, []byte("custom_id")) > 1 {
-				x.say(413, html)
-				return
-			}
-			x.pass()
-		})},
+		{name: "upload: only one job fits", at: on(onUpload, whenMore(1, 413, html))},
 		{name: "upload: one job is unprocessable", at: on(onUpload, culprit(422)), lost: 1},
 		{name: "upload: redirected", at: on(onUpload, refuse(2, 307, html))},
 		{name: "file status: pending", at: on(onFile, set(4, map[string]any{"status": "pending"}))},

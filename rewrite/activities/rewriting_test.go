@@ -43,6 +43,19 @@ func (r *rig) all(t *testing.T, want rewrite.Status, ids []string) {
 	}
 }
 
+// A lane is what executes the jobs of a mode.
+type laneOf struct {
+	mode    rewrite.ExecutionMode
+	claims  rewrite.Worker // claims the jobs
+	claimed rewrite.Status // of a job that it has executed or submitted
+	workers []rewrite.Worker
+}
+
+var lanes = []laneOf{
+	{rewrite.Async, rewrite.AsyncLane, rewrite.Completed, []rewrite.Worker{rewrite.AsyncLane}},
+	{rewrite.Batch, rewrite.Submitter, rewrite.BatchSubmitted, []rewrite.Worker{rewrite.Submitter, rewrite.Collector}},
+}
+
 func lastError(job rewrite.Job) string {
 	if job.LastError == nil {
 		return ""
@@ -116,43 +129,24 @@ func TestSkippedRun(t *testing.T) {
 // Jobs that exceed the limit wait for the next run (rewrite 6.1).
 func TestRunsAreLimited(t *testing.T) {
 	t.Parallel()
-	for name, worker := range map[string]rewrite.Worker{"jobs of the async lane": rewrite.AsyncLane, "jobs of the batch lane": rewrite.Submitter} {
-		t.Run(name, func(t *testing.T) {
+	for _, lane := range lanes {
+		t.Run(string(lane.mode), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			r.cfg.Run.MaxJobsPerRun = 2
-			mode, done := rewrite.Async, rewrite.Completed
-			if worker == rewrite.Submitter {
-				mode, done = rewrite.Batch, rewrite.BatchSubmitted
-			}
-			ids := r.enqueue(t, 5, mode)
+			ids := r.enqueue(t, 5, lane.mode)
 			for _, want := range []int{2, 4, 5} {
-				r.must(t, worker)
-				if got := r.statuses(t); got[done] != want || got[rewrite.Queued] != 5-want {
-					t.Fatalf("jobs are %v, want %d %s", got, want, done)
+				run := uuid.NewString()
+				for range 2 { // an attempt that died after its work claims no further jobs when it is retried
+					_, err := r.run(t, lane.claims, run)
+					testkit.NoError(t, err)
+				}
+				if got := r.statuses(t); got[lane.claimed] != want || got[rewrite.Queued] != 5-want {
+					t.Fatalf("jobs are %v, want %d %s", got, want, lane.claimed)
 				}
 			}
 			r.executedOnce(t, ids)
 		})
-	}
-}
-
-// An attempt that died after its work claims no further jobs when it is retried (rewrite 6.1).
-func TestRetriedRunKeepsItsLimit(t *testing.T) {
-	t.Parallel()
-	for worker, mode := range map[rewrite.Worker]rewrite.ExecutionMode{rewrite.AsyncLane: rewrite.Async, rewrite.Submitter: rewrite.Batch} {
-		r := newRig(t)
-		r.cfg.Run.MaxJobsPerRun = 2
-		r.enqueue(t, 5, mode)
-		run := uuid.NewString()
-		for range 2 {
-			if dead, err := r.run(t, worker, run); dead || err != nil {
-				t.Fatalf("%s: killed %t, %v", worker, dead, err)
-			}
-		}
-		if got := r.statuses(t); got[rewrite.Queued] != 3 {
-			t.Errorf("%s: jobs are %v, want 3 queued", worker, got)
-		}
 	}
 }
 
@@ -258,15 +252,11 @@ func TestFailuresOfCalls(t *testing.T) {
 		"a request that is invalid":     {class: failure.InputInvalid, want: fails, err: "INPUT_INVALID"},
 		"a secret that would leave":     {class: failure.RedactionBlocked, want: fails, err: "REDACTION_BLOCKED"},
 	} {
-		for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
-			t.Run(name+", "+string(lane[0]), func(t *testing.T) {
+		for _, lane := range lanes {
+			t.Run(name+", "+string(lane.mode), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
-				mode := rewrite.Async
-				if lane[0] == rewrite.Submitter {
-					mode = rewrite.Batch
-				}
-				id := r.enqueue(t, 1, mode)[0]
+				id := r.enqueue(t, 1, lane.mode)[0]
 				r.provider.answer = func(item rewrite.Item) (string, error) {
 					if tt.class != "" {
 						return "", failure.Errorf(tt.class, "refused")
@@ -276,7 +266,7 @@ func TestFailuresOfCalls(t *testing.T) {
 				attempts := map[want][]int{fails: {1}, attempt: {1, 2}, round: {0, 0, 1, 1, 1, 2}}[tt.want]
 				for i, n := range attempts {
 					r.edit(t, fmt.Sprintf(`update complaint_rewrite.jobs set capacity_rounds = %d where capacity_rounds = 0`, rewrite.MaxRounds-3))
-					r.must(t, lane...)
+					r.must(t, lane.workers...)
 					job, status, wait := r.job(t, id), rewrite.Queued, 900*time.Second // (rewrite 8.1)
 					if i == len(attempts)-1 {
 						status = rewrite.Failed // (rewrite 8.2)
@@ -368,17 +358,13 @@ func TestRefusalsWithoutAReason(t *testing.T) {
 		"of one job": func(mark string) bool { return mark == "(mark 0)" },
 		"of all":     func(string) bool { return true },
 	} {
-		for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
-			t.Run(name+", "+string(lane[0]), func(t *testing.T) {
+		for _, lane := range lanes {
+			t.Run(name+", "+string(lane.mode), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
 				r.cfg.Concurrency = 1
-				mode := rewrite.Async
-				if lane[0] == rewrite.Submitter {
-					mode = rewrite.Batch
-				}
 				for i := range 6 {
-					r.enqueueText(t, 1, mode, fmt.Sprintf("You never clean the kitchen (mark %d)!", i))
+					r.enqueueText(t, 1, lane.mode, fmt.Sprintf("You never clean the kitchen (mark %d)!", i))
 				}
 				r.provider.answer = func(item rewrite.Item) (string, error) {
 					if text := item.Text.String(); !refuses(mark.FindString(text)) {
@@ -386,12 +372,12 @@ func TestRefusalsWithoutAReason(t *testing.T) {
 					}
 					return "", failure.Errorf(failure.EndpointRefused, "400")
 				}
-				r.must(t, lane...)
+				r.must(t, lane.workers...)
 				got, attempts := r.statuses(t), r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`)
 				if name == "of one job" && (got[rewrite.Completed] != 5 || attempts != 1) || name == "of all" && (got[rewrite.Queued] != 6 || attempts != 0) {
 					t.Errorf("jobs are %v after %d attempts", got, attempts)
 				}
-				if n := len(r.provider.executed); name == "of all" && mode == rewrite.Async && n != mostRefused {
+				if n := len(r.provider.executed); name == "of all" && lane.mode == rewrite.Async && n != mostRefused {
 					t.Errorf("%d calls", n)
 				}
 			})
@@ -399,45 +385,48 @@ func TestRefusalsWithoutAReason(t *testing.T) {
 	}
 }
 
-// A provider that fails every call ends the run: few jobs lose an attempt.
+// A provider that fails every call ends the run for the model: few jobs lose an attempt. A worker
+// must not use rate limits as flow control: it stops at the first one (rewrite 12).
 func TestFailuresInARowEndTheRun(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.cfg.Concurrency = 1
-	r.enqueue(t, 10, rewrite.Async)
-	other := r.enqueue(t, 1, rewrite.Async, func(o *rewrite.Order) { o.Routing.Model = "m2" })
-	r.provider.answer = func(item rewrite.Item) (string, error) {
-		if item.JobID == other[0] {
-			return "Kindly: " + item.Text.String(), nil
+	for class, attempts := range map[failure.Class]int{failure.UpstreamUnavailable: mostFailed, failure.RateLimited: 0} {
+		r := newRig(t)
+		r.cfg.Concurrency = 1
+		r.enqueue(t, 10, rewrite.Async)
+		other := r.enqueue(t, 1, rewrite.Async, func(o *rewrite.Order) { o.Routing.Model = "m2" })
+		r.provider.answer = func(item rewrite.Item) (string, error) {
+			if item.JobID == other[0] {
+				return "Kindly: " + item.Text.String(), nil
+			}
+			return "", failure.Errorf(class, "no")
 		}
-		return "", failure.Errorf(failure.UpstreamUnavailable, "503")
-	}
-	r.must(t, rewrite.AsyncLane)
-	if n := r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`); n != mostFailed {
-		t.Errorf("%d attempts are counted", n)
-	}
-	if job := r.job(t, other[0]); job.Status != rewrite.Completed {
-		t.Errorf("the job of another model is %s", job.Status)
+		r.must(t, rewrite.AsyncLane)
+		if n := r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`); n != attempts {
+			t.Errorf("%s: %d attempts are counted", class, n)
+		}
+		if job := r.job(t, other[0]); job.Status != rewrite.Completed {
+			t.Errorf("%s: the job of another model is %s", class, job.Status)
+		}
+		calls, limited := len(r.provider.executed)-1, r.number(t, `select rate_limit_errors from complaint_rewrite.runs`) // (rewrite 10)
+		if class == failure.RateLimited && (calls != 1 || limited != 1) {
+			t.Errorf("%d calls after a rate limit, and the run records %d", calls-1, limited)
+		}
 	}
 }
 
 // The failure of one job neither retries nor ends the run of the others.
 func TestFailureOfOneJob(t *testing.T) {
 	t.Parallel()
-	for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
-		t.Run(string(lane[0]), func(t *testing.T) {
+	for _, lane := range lanes {
+		t.Run(string(lane.mode), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			mode := rewrite.Async
-			if lane[0] == rewrite.Submitter {
-				mode = rewrite.Batch
-			}
-			odd := r.enqueue(t, 1, mode)[0]
+			odd := r.enqueue(t, 1, lane.mode)[0]
 			r.edit(t, `update complaint_rewrite.requests set text_ref = 'message:`+broken+`'`)
-			expired := r.enqueue(t, 1, mode)[0]
+			expired := r.enqueue(t, 1, lane.mode)[0]
 			r.edit(t, `update complaint_rewrite.requests set text_ref = 'message:gone' where text_ref <> 'message:`+broken+`'`)
-			good := r.enqueue(t, 2, mode)
-			r.must(t, lane...)
+			good := r.enqueue(t, 2, lane.mode)
+			r.must(t, lane.workers...)
 			if job := r.job(t, odd); job.Status != rewrite.Queued || lastError(job) != "INVARIANT_VIOLATED" || job.AttemptCount != 1 {
 				t.Errorf("job is %+v", job)
 			}
@@ -449,28 +438,6 @@ func TestFailureOfOneJob(t *testing.T) {
 				t.Errorf("jobs are %v", got)
 			}
 		})
-	}
-}
-
-// A worker must not use rate limits as flow control: it stops at the first one
-// (rewrite 12).
-func TestRateLimitEndsTheRun(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Concurrency = 1
-	r.enqueue(t, 10, rewrite.Async)
-	r.provider.answer = func(rewrite.Item) (string, error) { return "", failure.Errorf(failure.RateLimited, "429") }
-	r.must(t, rewrite.AsyncLane)
-	if n := len(r.provider.executed); n > 2 {
-		t.Errorf("%d calls after a rate limit", n-1)
-	}
-	if got := r.statuses(t); got[rewrite.Queued] != 10 {
-		t.Errorf("jobs are %v", got)
-	}
-	var limited int
-	testkit.NoError(t, r.scan(`select rate_limit_errors from complaint_rewrite.runs`, &limited))
-	if limited == 0 {
-		t.Error("the run records no rate-limit error") // (rewrite 10)
 	}
 }
 
@@ -659,8 +626,8 @@ func TestUnreadableJobsFailAlone(t *testing.T) {
 // the run, and if it happens while a batch is at the provider.
 func TestTextThatCannotBeDecrypted(t *testing.T) {
 	t.Parallel()
-	for name, lane := range map[string][]rewrite.Worker{"async": {rewrite.AsyncLane}, "batch": {rewrite.Submitter, rewrite.Collector}} {
-		mode := rewrite.ExecutionMode(name)
+	for _, lane := range lanes {
+		name, mode := string(lane.mode), lane.mode
 		damages := map[string]string{
 			"altered":   `update complaint_rewrite.messages set body = set_byte(body, length(body) - 1, get_byte(body, length(body) - 1) # 1)`,
 			"destroyed": `update complaint_rewrite.messages set body = 'x'`,
@@ -674,7 +641,7 @@ func TestTextThatCannotBeDecrypted(t *testing.T) {
 				r.edit(t, statement)
 				good := r.enqueue(t, 2, mode)
 				for range 3 {
-					r.must(t, lane...)
+					r.must(t, lane.workers...)
 				}
 				r.unreadable(t, bad, good)
 			})
@@ -689,7 +656,7 @@ func TestTextThatCannotBeDecrypted(t *testing.T) {
 				bad := r.enqueue(t, 1, mode)
 				r.edit(t, `update complaint_rewrite.jobs set preferences_ref = '`+ref+`' where job_id = '`+bad[0]+`'`)
 				r.edit(t, statement+` where 'message:' || id = '`+ref+`'`)
-				r.must(t, lane...)
+				r.must(t, lane.workers...)
 				r.unreadable(t, bad, good)
 			})
 		}
@@ -782,8 +749,8 @@ func TestNothingIsClaimedFromARefusingProvider(t *testing.T) {
 		"no list of models":    {404, `not found`, ""},
 		"a page":               {200, `<html>`, ""},
 	} {
-		for _, lane := range []rewrite.Worker{rewrite.AsyncLane, rewrite.Submitter} {
-			t.Run(name+", "+string(lane), func(t *testing.T) {
+		for _, lane := range lanes {
+			t.Run(name+", "+string(lane.mode), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
 				sim := llmsim.New(llmsim.Config{})
@@ -798,14 +765,10 @@ func TestNothingIsClaimedFromARefusingProvider(t *testing.T) {
 					sent.Add(1)
 					sim.ServeHTTP(w, req)
 				}))
-				mode, done := rewrite.Async, rewrite.Completed
-				if lane == rewrite.Submitter {
-					mode, done = rewrite.Batch, rewrite.BatchSubmitted
-				}
-				ids := r.enqueue(t, 4, mode)
-				r.must(t, lane)
+				ids := r.enqueue(t, 4, lane.mode)
+				r.must(t, lane.claims)
 				if tt.class == "" {
-					r.all(t, done, ids)
+					r.all(t, lane.claimed, ids)
 					return
 				}
 				for _, id := range ids {

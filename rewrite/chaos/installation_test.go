@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -81,27 +80,23 @@ func withApplicationName(t *testing.T, database string) string {
 	return u.String()
 }
 
-// A capturedBlob stores an encrypted text instead of an artifact store.
-type capturedBlob struct{ rewrite.SealedText }
-
-func (c *capturedBlob) PutBlob(_ context.Context, id string, body []byte, _ time.Duration) error {
-	c.ID, c.Body = id, body
-	return nil
-}
-
-func (*capturedBlob) Blob(context.Context, string) ([]byte, error) { return nil, nil }
-
-func (in *installation) seal(text string) rewrite.SealedText {
+// texts encrypts and decrypts the texts of a namespace.
+func (in *installation) texts(namespace artifact.Namespace) *artifact.Store {
 	in.t.Helper()
-	var c capturedBlob
-	s, err := artifact.New(&c, artifact.Config{Namespace: "message", Keyset: in.keyset, TTL: time.Hour})
+	s, err := artifact.New(store.Texts{}, artifact.Config{Namespace: namespace, Keyset: in.keyset, TTL: time.Hour})
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	if _, err := s.Put(in.t.Context(), artifact.Owner{}, []byte(text)); err != nil {
+	return s
+}
+
+func (in *installation) seal(text string) (sealed rewrite.SealedText) {
+	in.t.Helper()
+	var err error
+	if sealed.ID, sealed.Body, err = in.texts("message").Seal([]byte(text)); err != nil {
 		in.t.Fatal(err)
 	}
-	return c.SealedText
+	return sealed
 }
 
 // result returns the text of a completed job.
@@ -111,23 +106,12 @@ func (in *installation) result(job string) string {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	s, err := artifact.New(storedBlob{sealed}, artifact.Config{Namespace: "result", Keyset: in.keyset, TTL: time.Hour})
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	text, err := s.Get(in.t.Context(), artifact.Owner{}, artifact.Ref("result:"+sealed.ID))
+	text, err := in.texts("result").Open(sealed.ID, sealed.Body)
 	if err != nil {
 		in.t.Fatal(err)
 	}
 	return string(text)
 }
-
-// A storedBlob returns an encrypted text of the queue.
-type storedBlob struct{ rewrite.SealedText }
-
-func (storedBlob) PutBlob(context.Context, string, []byte, time.Duration) error { return nil }
-
-func (k storedBlob) Blob(context.Context, string) ([]byte, error) { return k.Body, nil }
 
 // enqueue adds n jobs of a mode and returns their IDs.
 func (in *installation) enqueue(n int, mode rewrite.ExecutionMode) []string {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +35,8 @@ var record = flag.Bool("record", false, "write the histories to "+histories)
 
 const histories = "testdata/histories"
 
-// Every way in which a run of the rewrite queue ends, on a real server.
+// Every way in which a run of the rewrite queue ends, on a real server: each worker looks for work
+// first, does its own, and records the run, even if it failed or was canceled (rewrite 10).
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	denied := temporal.NewNonRetryableApplicationError("no", "CONFIG_INVALID", nil)
@@ -54,14 +57,23 @@ func TestRuns(t *testing.T) {
 			t.Parallel()
 			n, _ := temporaltest.New(t)
 			working := make(chan struct{}, 1)
-			work := func(ctx context.Context) error {
-				working <- struct{}{}
-				if tt.cancel {
-					<-ctx.Done()
-				}
-				return tt.failure
+			var mu sync.Mutex
+			var did []string
+			note := func(step string) {
+				mu.Lock()
+				defer mu.Unlock()
+				did = append(did, step)
 			}
-			finished := false
+			work := func(step string) func(ctx context.Context) error {
+				return func(ctx context.Context) error {
+					note(step)
+					working <- struct{}{}
+					if tt.cancel {
+						<-ctx.Done()
+					}
+					return tt.failure
+				}
+			}
 			var options worker.Options
 			if tt.cancel { // a canceled attempt learns of it from its heartbeats
 				options.Interceptors = []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }, Grace: time.Minute}}
@@ -69,10 +81,10 @@ func TestRuns(t *testing.T) {
 			w := worker.New(n.Client, activities.Queue, options)
 			workflows.Register(w)
 			for step, fake := range map[string]any{
-				"BeginRun":      func(context.Context, rewrite.Worker) (bool, error) { return !tt.idle, nil },
-				"SubmitBatches": work, "CollectBatches": work, "ExecuteJobs": work,
+				"BeginRun":      func(_ context.Context, w rewrite.Worker) (bool, error) { note("begin " + string(w)); return !tt.idle, nil },
+				"SubmitBatches": work("submit"), "CollectBatches": work("collect"), "ExecuteJobs": work("execute"),
 				"FinishRun": func(context.Context) (store.Run, error) {
-					finished = true
+					note("finish")
 					return store.Run{Worker: tt.worker, ClaimedCount: 3}, nil
 				},
 			} {
@@ -86,13 +98,19 @@ func TestRuns(t *testing.T) {
 				<-working
 				testkit.NoError(t, n.CancelWorkflow(t.Context(), name, ""))
 			}
-			err = run.Get(t.Context(), nil)
+			var done store.Run
+			err = run.Get(t.Context(), &done)
 			var canceled *temporal.CanceledError
 			if errors.As(err, &canceled) != tt.cancel || (err != nil) != (tt.cancel || tt.failure != nil) {
 				t.Errorf("run ended with %v", err)
 			}
-			if finished == tt.idle {
-				t.Errorf("run was recorded: %t", finished) // even if it failed or was canceled (rewrite 10)
+			steps := map[rewrite.Worker]string{rewrite.Submitter: "submit", rewrite.Collector: "collect", rewrite.AsyncLane: "execute"}
+			want, event := []string{"begin " + string(tt.worker), steps[tt.worker], "finish"}, ""
+			if tt.idle {
+				want, event = want[:1], string(tt.worker)+" skipped: no pending items"
+			}
+			if !slices.Equal(did, want) || done.Event != event {
+				t.Errorf("did %v, want %v; the run is %+v", did, want, done)
 			}
 			if *record {
 				keep(t, n.Client, name)
