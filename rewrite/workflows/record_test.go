@@ -81,7 +81,10 @@ func TestRuns(t *testing.T) {
 			w := worker.New(n.Client, activities.Queue, options)
 			workflows.Register(w)
 			for step, fake := range map[string]any{
-				"BeginRun":      func(_ context.Context, w rewrite.Worker) (bool, error) { note("begin " + string(w)); return !tt.idle, nil },
+				"BeginRun": func(_ context.Context, w rewrite.Worker) (bool, error) {
+					note("begin " + string(w))
+					return !tt.idle, nil
+				},
 				"SubmitBatches": work("submit"), "CollectBatches": work("collect"), "ExecuteJobs": work("execute"),
 				"FinishRun": func(context.Context) (store.Run, error) {
 					note("finish")
