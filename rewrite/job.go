@@ -49,8 +49,7 @@ const (
 	OtherSurface  Surface = "other"
 )
 
-// Surfaces returns all surfaces.
-func Surfaces() []Surface { return []Surface{WeeklyHarmony, DirectMessage, OtherSurface} }
+var surfaces = []Surface{WeeklyHarmony, DirectMessage, OtherSurface}
 
 // A Strength is how much of the text may change. Each has its own prompt.
 type Strength string
@@ -61,8 +60,7 @@ const (
 	FullReframe Strength = "full_reframe"
 )
 
-// Strengths returns all strengths.
-func Strengths() []Strength { return []Strength{LightTouch, FullReframe} }
+var strengths = []Strength{LightTouch, FullReframe}
 
 // A LanguagePair is the languages of a rewrite as BCP-47 tags.
 type LanguagePair struct {

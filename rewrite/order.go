@@ -1,7 +1,9 @@
 package rewrite
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -31,28 +33,24 @@ type Order struct {
 // Validate returns an error about the first invalid field, with a valid example. It quotes
 // no value: a backend may put the message into a wrong field.
 func (o Order) Validate() error {
-	if o.ID != "" {
-		if err := validateID("job_id", o.ID); err != nil {
-			return err
-		}
-	}
 	for _, id := range []struct{ field, value string }{
 		{"rewrite_request_id", o.RequestID},
 		{"recipient_user_id", o.RecipientUserID},
 		{"recipient_snapshot_id", o.RecipientSnapshotID},
 		{"recipient_preference_snapshot_id", o.RecipientPreferenceSnapshotID},
+		{"job_id", cmp.Or(o.ID, o.RequestID)}, // optional
 	} {
-		if err := validateID(id.field, id.value); err != nil {
-			return err
+		if uuid.Validate(id.value) != nil || len(id.value) != 36 {
+			return fmt.Errorf("%s is no UUID: write one such as 123e4567-e89b-12d3-a456-426614174000", id.field)
 		}
 	}
 	switch {
 	case o.Task != "" && o.Task != Task:
 		return fmt.Errorf("task is another than %s: leave it out", Task)
-	case !slices.Contains(Surfaces(), o.Surface):
-		return fmt.Errorf("surface is none of %v", Surfaces())
-	case !slices.Contains(Strengths(), o.Strength):
-		return fmt.Errorf("rewrite_strength is none of %v", Strengths())
+	case !slices.Contains(surfaces, o.Surface):
+		return fmt.Errorf("surface is none of %v", surfaces)
+	case !slices.Contains(strengths, o.Strength):
+		return fmt.Errorf("rewrite_strength is none of %v", strengths)
 	case o.MaxAttempts < 0 || o.MaxAttempts > MostAttempts:
 		return fmt.Errorf("max_attempts is %d: want 1 to %d, or leave it out for %d", o.MaxAttempts, MostAttempts, DefaultMaxAttempts)
 	}
@@ -65,12 +63,8 @@ func (o Order) Validate() error {
 	return nil
 }
 
-func validateID(field, value string) error {
-	if uuid.Validate(value) != nil || len(value) != 36 {
-		return fmt.Errorf("%s is no UUID: write one such as 123e4567-e89b-12d3-a456-426614174000", field)
-	}
-	return nil
-}
+// PreferenceName matches the names of preferences: they are not redacted, so they cannot hold a text.
+var PreferenceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // A SealedOrder is a validated order with its encrypted texts. Its JSON form is the argument
 // of complaint_rewrite.enqueue.

@@ -185,6 +185,3 @@ var (
 		`endpoint|url_mismatch|deprecated|not_supported|unsupported|disabled|terminated|empty_file|file_not_found`)
 	lostFile = regexp.MustCompile(`(?i)^cannot find file\b`) // which has been uploaded
 )
-
-// identifier matches names that cannot contain a text.
-var identifier = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)

@@ -109,7 +109,7 @@ func (r *Rewriter) open(to rewrite.RoutingDecision) (*endpoint.Endpoint, adapter
 func (r *Rewriter) prompt(to rewrite.RoutingDecision, item rewrite.Item) (prompt, error) {
 	texts := []redaction.Text{item.Text}
 	for name, t := range item.Preferences {
-		if !identifier.MatchString(name) {
+		if !rewrite.PreferenceName.MatchString(name) {
 			return prompt{}, failure.Errorf(failure.InputInvalid, "the name of a preference is not made of letters, digits and _.-")
 		}
 		texts = append(texts, t)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,13 +48,13 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 
 func (c *settings) checks() []operator.Check {
 	checks := []operator.Check{{Name: "settings", Run: c.checkLimits}, {Name: "database", Run: c.checkDatabase}, {Name: "temporal", Run: c.checkTemporal}}
-	for name, p := range c.providers() {
+	configured := c.providers()
+	for _, name := range slices.Sorted(maps.Keys(configured)) {
 		// The URLs have defaults: a provider without a key may be one that no job names.
-		if p.APIKey.IsSet() || name == c.Route.Provider || name == "other" {
+		if configured[name].APIKey.IsSet() || name == c.Route.Provider || name == "other" {
 			checks = append(checks, operator.Check{Name: name, Run: func(ctx context.Context, found *operator.Findings) error { return c.checkProvider(ctx, name, found) }})
 		}
 	}
-	slices.SortStableFunc(checks[3:], func(a, b operator.Check) int { return strings.Compare(a.Name, b.Name) })
 	return checks
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -169,9 +168,6 @@ func (c *settings) texts(namespace artifact.Namespace, queue *store.Queue) (*art
 // sentences.
 const maxMessage = 64 << 10
 
-// preferenceName matches the names that the worker accepts: a name is not redacted.
-var preferenceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-
 // A message is the text of a sender with the preferences of its recipient.
 type message struct {
 	Text        string            `json:"text"`
@@ -188,7 +184,7 @@ func (m message) validate() error {
 		return errors.New("text is not UTF-8")
 	}
 	for name := range m.Preferences {
-		if !preferenceName.MatchString(name) {
+		if !rewrite.PreferenceName.MatchString(name) {
 			return errors.New("the name of a preference has other characters than letters, digits and _.-, or more than 64")
 		}
 	}
