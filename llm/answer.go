@@ -154,7 +154,6 @@ type object struct {
 	codes []string
 	items []json.RawMessage // of the list for the task
 	whole bool
-	end   int // in the text
 }
 
 // begins matches the beginning of an answer's object.
@@ -163,15 +162,44 @@ var begins = regexp.MustCompile(`\{\s*"(?:codes|findings|verdicts)"\s*:`)
 // findObject reads the JSON object in a text that may have prose or a code fence around it. It does
 // not choose among objects: the change may hold an object, and the answer may quote it.
 func findObject(content, list string) (object, error) {
-	at := begins.FindStringIndex(content)
-	if at == nil {
+	at := begins.FindAllStringIndex(content, 2)
+	if len(at) == 0 {
 		return object{}, errNoObject
 	}
-	o, err := readObject(content[at[0]:], list)
-	if err == nil && o.whole && begins.MatchString(content[at[0]+o.end:]) {
+	o, err := readObject(withoutSlips(content[at[0][0]:]), list)
+	if err == nil && o.whole && len(at) > 1 {
 		return o, errAmbiguous
 	}
 	return o, err
+}
+
+var (
+	// slipPlaces matches what may have a slip: a string, and a comma at the end of a list or an object.
+	slipPlaces = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|,\s*[\]}]`)
+	// slips matches a slip in a string, or an escape that is none.
+	slips = regexp.MustCompile(`\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\'|\\|[\x00-\x1f]`)
+)
+
+// withoutSlips returns JSON without the slips that models make and that have one meaning: code in
+// a string that is copied as it is, and a comma after the last element. A model that is asked again
+// repeats them.
+func withoutSlips(text string) string {
+	return slipPlaces.ReplaceAllStringFunc(text, func(place string) string {
+		if place[0] == ',' {
+			return place[1:]
+		}
+		return slips.ReplaceAllStringFunc(place, func(slip string) string {
+			switch {
+			case slip == `\'`: // an escape of other languages
+				return "'"
+			case slip == `\`:
+				return `\\`
+			case slip[0] < ' ':
+				return fmt.Sprintf(`\u%04x`, slip[0])
+			}
+			return slip
+		})
+	})
 }
 
 // readObject reads the object at the beginning of text. A field that is there twice is
@@ -209,7 +237,7 @@ func readObject(text, list string) (o object, err error) {
 		}
 	}
 	_, err = d.Token()
-	o.whole, o.end = err == nil, int(d.InputOffset())
+	o.whole = err == nil
 	if o.whole && !seen[list] {
 		return o, fmt.Errorf("it has no list %q", list)
 	}

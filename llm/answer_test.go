@@ -53,6 +53,8 @@ func TestParseTakesTheObjectOutOfWhatIsAroundIt(t *testing.T) {
 		"line number as a decimal":         {strings.Replace(oneFinding, `"line":3`, `"line":3.0`, 1), 1},
 		"line number beyond all bounds":    {strings.Replace(oneFinding, `"line":3`, `"line":99999999999999999999`, 1), 1},
 		"braces and fences in the strings": {strings.Replace(oneFinding, "Off by one", "{`}```", 1), 1},
+		"commas before the ends":           {oneFinding[:len(oneFinding)-3] + ",\n}, ],}", 1},
+		"such commas, in a string":         {strings.Replace(oneFinding, "Off by one", "{1,}", 1), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,6 +66,25 @@ func TestParseTakesTheObjectOutOfWhatIsAroundIt(t *testing.T) {
 	}
 }
 
+// Models that are not held to a schema copy code into strings as it is. A second request has the
+// same result.
+func TestParseReadsCodeThatIsNotEscaped(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{
+		"\tfor i := 0; i <= n; i++ {\n\t\tf(i)": "\tfor i := 0; i <= n; i++ {\n\t\tf(i)",
+		`re.match('\d+\.\w', s)`:                `re.match('\d+\.\w', s)`,
+		`open('C:\users\me')`:                   `open('C:\users\me')`,
+		`x = d[\'HTML\']`:                       `x = d['HTML']`,
+		`printf(\"%d\\n\", \u0041)`:             `printf("%d\n", A)`,
+		`a \\d b \\\\ c \/ d`:                   `a \d b \\ c / d`,
+	} {
+		got, err := parsed(t, strings.Replace(oneFinding, "for i := 0; i <= n; i++ {", written, 1))
+		if err != nil || len(got) != 1 || got[0].Quote != want {
+			t.Errorf("%s: got %+v, error %v", written, got, err)
+		}
+	}
+}
+
 func TestParseRefusesWhatIsNotAnAnswer(t *testing.T) {
 	t.Parallel()
 	with := func(old, replacement string) string { return strings.Replace(oneFinding, old, replacement, 1) }
@@ -72,6 +93,7 @@ func TestParseRefusesWhatIsNotAnAnswer(t *testing.T) {
 		"prose":                               "The change looks good.",
 		"cut off after a quoted clean answer": "The code says {\"findings\":[]} here.\n" + oneFinding[:40],
 		"clean answer quoted in prose":        "The code says " + noFindings + " but\n" + oneFinding,
+		"clean answer after an odd quote":     oneFinding + " or 5\" {\n" + noFindings[1:],
 		"thinking without an end":             "<think>" + canary + " {",
 		"bare array":                          "[" + oneFinding[13:len(oneFinding)-2] + "]",
 		"another object":                      `{"error":"` + canary + `"}`,
