@@ -211,7 +211,7 @@ func TestManyMissingMailsPauseResends(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing := func() (n int) {
-		m.db.Scan(t, `select figure::int from criticizer.figures where name = 'criticizer_deliveries_missing'`, nil, &n)
+		m.db.Scan(t, `select value::int from criticizer.figures where name = 'criticizer_deliveries_missing'`, nil, &n)
 		return n
 	}
 	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})

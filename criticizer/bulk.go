@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -76,7 +77,7 @@ func (b *bulk[T]) read(ctx context.Context, db *store.DB) (items []T, err error)
 	for _, id := range b.ids {
 		item, err := b.find(ctx, db, id)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: nothing was done", err)
 		}
 		items = append(items, item)
 	}

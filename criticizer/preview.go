@@ -199,7 +199,11 @@ func previewFiles(cfg *settings.Config, change review.Change, planned llm.Previe
 }
 
 func (p *preview) print(w io.Writer) {
-	fmt.Fprintf(w, "changelist %d by %s: %s in %s, at most %d of %d tokens\n", p.Changelist, printable(p.Author),
+	of := "commits"
+	if p.Changelist != 0 {
+		of = fmt.Sprintf("changelist %d", p.Changelist)
+	}
+	fmt.Fprintf(w, "%s by %s: %s in %s, at most %d of %d tokens\n", of, printable(p.Author),
 		plural(len(p.Files), "file"), plural(len(p.Chunks), "call"), p.Tokens, p.Budget)
 	outcome := string(p.Outcome)
 	if p.Reason != "" {

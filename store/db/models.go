@@ -43,6 +43,12 @@ type Delivery struct {
 	MissingAt      *time.Time            `json:"missing_at"`
 }
 
+type Figure struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels"`
+	Value  float64           `json:"value"`
+}
+
 type Finding struct {
 	Token             string            `json:"token"`
 	Changelist        review.Changelist `json:"changelist_id"`

@@ -11,25 +11,20 @@ import (
 )
 
 const figures = `-- name: Figures :many
-select name::text as name, labels::jsonb as labels, figure::double precision as figure from criticizer.figures
+select name, labels, value from criticizer.figures
 `
 
-type FiguresRow struct {
-	Name   string  `json:"name"`
-	Labels []byte  `json:"labels"`
-	Figure float64 `json:"figure"`
-}
-
-func (q *Queries) Figures(ctx context.Context) ([]FiguresRow, error) {
+// The metrics that docs/observability.md lists as read from Postgres.
+func (q *Queries) Figures(ctx context.Context) ([]Figure, error) {
 	rows, err := q.db.Query(ctx, figures)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []FiguresRow
+	var items []Figure
 	for rows.Next() {
-		var i FiguresRow
-		if err := rows.Scan(&i.Name, &i.Labels, &i.Figure); err != nil {
+		var i Figure
+		if err := rows.Scan(&i.Name, &i.Labels, &i.Value); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

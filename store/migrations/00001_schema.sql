@@ -895,8 +895,8 @@ insert into criticizer.watch default values;
 -- view reads with the rights of its owner: a role that reads the metrics needs no
 -- access to the rows. What accumulates for ever is counted for the last 24 hours, by an
 -- index, so that a scrape does not get slower with the years.
-create view criticizer.figures (name, labels, figure) as
-    select 'criticizer_reviews', '{"state": "in_progress"}'::jsonb, count(*)::double precision
+create view criticizer.figures as
+    select 'criticizer_reviews'::text as name, '{"state": "in_progress"}'::jsonb as labels, count(*)::double precision as value
     from criticizer.jobs where state = 'in_progress'
 union all
     select 'criticizer_reviews', '{"state": "retryable_failed"}', count(*)

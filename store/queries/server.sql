@@ -6,4 +6,5 @@ select
     (select rolsuper from pg_catalog.pg_roles where rolname = session_user)::boolean as superuser;
 
 -- name: Figures :many
-select name::text as name, labels::jsonb as labels, figure::double precision as figure from criticizer.figures;
+-- The metrics that docs/observability.md lists as read from Postgres.
+select name, labels, value from criticizer.figures;
