@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/textproto"
 	"net/url"
@@ -101,16 +102,18 @@ func eachPart(raw []byte, visit func(contentType string, body []byte)) (messagem
 }
 
 // failedIn returns the reply of a group of a delivery status that says that delivery to the
-// recipient failed.
+// recipient failed. Fields may end in a comment (RFC 3464 2.1.1), and a line that is not a field
+// ends a group.
 func (ref messageRef) failedIn(status []byte) (r reply, ok bool) {
 	groups := textproto.NewReader(bufio.NewReader(bytes.NewReader(status)))
 	for {
 		group, err := groups.ReadMIMEHeader()
-		if strings.EqualFold(group.Get("Action"), "failed") &&
+		action, _, _ := strings.Cut(group.Get("Action"), " ")
+		if strings.EqualFold(action, "failed") &&
 			(ref.isTo(group.Get("Original-Recipient")) || ref.isTo(group.Get("Final-Recipient"))) {
 			return statusReply(group.Get("Status"), group.Get("Diagnostic-Code")), true
 		}
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return reply{}, false
 		}
 	}

@@ -391,6 +391,8 @@ func TestBounces(t *testing.T) {
 		"with the header":              {[]stored{{bounce("failed", "ann@example.com", "text/rfc822-headers", ours), 0}}, review.EvidenceRejected},
 		"with the message":             {[]stored{{bounce("failed", "Ann@Example.com", "message/rfc822", ours), 0}}, review.EvidenceRejected},
 		"of a server with SMTPUTF8":    {[]stored{{strings.ReplaceAll(bounce("failed", "ann@example.com", "message/global-headers", ours), "message/delivery-status", "message/global-delivery-status"), 0}}, review.EvidenceRejected},
+		"with comments":                {[]stored{{strings.Replace(failed, "Action: failed", "Action: failed (for good)", 1), 0}}, review.EvidenceRejected},
+		"with a line that is no field": {[]stored{{strings.Replace(failed, "X-Postfix-Queue-ID", "received by mail\nX-Postfix-Queue-ID", 1), 0}}, review.EvidenceRejected},
 		"of a forwarded message":       {[]stored{{forwarded, 0}}, review.EvidenceRejected},
 		"without a Message-ID of ours": {[]stored{{bounce("failed", "ann@example.com", "message/rfc822", "Message-ID: <x@relay>\nX-Criticizer-Key: "+token+"\n"+toAnn+"\n"), 0}}, review.EvidenceRejected},
 		"a delay":                      {[]stored{{bounce("delayed", "ann@example.com", "message/rfc822", ours), 0}}, review.EvidenceAbsent},
