@@ -50,9 +50,12 @@ func (pl *payload) add(raw string, out *Text) *part {
 func (pl *payload) addFile(f review.File, out *Text) (pt *part, after string, found []span, err error) {
 	pt = pl.add(f.Diff, out)
 	pt.isDiff, pt.lang, pt.isWhole = true, lex.Of(f.DepotPath), len(f.Whole) > 0
+	if !pt.isWhole {
+		return pt, "", nil, nil
+	}
 	sides, err := pt.sidesOf(f)
-	if err != nil || !pt.isWhole {
-		return pt, "", nil, err
+	if err != nil {
+		return nil, "", nil, err
 	}
 	var hits []lex.Hit
 	for i, s := range sides {

@@ -58,8 +58,8 @@ func (d *reader) call(rg *region, h lex.Hit) {
 	}
 	d.arguments(at, func(i int, lit literal, ok bool) bool {
 		if ok && i == f.arg {
-			for text := d.s[lit.start:lit.end]; f.how == "answer" && (strings.HasSuffix(text, `\n`) || strings.HasSuffix(text, `\r`)); text = d.s[lit.start:lit.end] {
-				lit.end -= len(`\n`)
+			if f.how == "answer" {
+				lit.end -= len(lineEnds.FindString(d.s[lit.start:lit.end]))
 			}
 			d.secret(n, "", how.bind, lit, "")
 		}
@@ -67,8 +67,12 @@ func (d *reader) call(rg *region, h lex.Hit) {
 	})
 }
 
-// prompt matches the end of a text whose last literal or pattern asks for a secret, behind the name of the secret.
-var prompt = regexp.MustCompile(`([A-Za-z]+)(?: (?:for|of) [^ "']+)?[ :?*\\s$]*["'/}][^"'/]*$`)
+var (
+	// prompt matches a text up to an answer. Its last literal or pattern may ask for a secret: the last word names it.
+	prompt = regexp.MustCompile(`([A-Za-z]+)(?: (?:for|of) [^"\n]{1,48})?[ :?*\\s$]*["'/}][^"'/]*$`)
+	// lineEnds matches the escapes that end an answer.
+	lineEnds = regexp.MustCompile(`(?:\\[nr])+$`)
+)
 
 // asks reports whether what is answered at i is a secret.
 func (d *reader) asks(rg *region, i int) bool {

@@ -129,7 +129,7 @@ func elements(d *reader, n judge.Name, place string, c cursor) {
 		at := begin + int(in.InputOffset())
 		token, err := in.RawToken()
 		d.elementEnd = begin + int(in.InputOffset())
-		if errors.Is(err, io.EOF) && c.rg.isText && n.Strength == judge.Strong {
+		if errors.Is(err, io.EOF) && c.rg.isText && d.lang.Kind == lex.Markup && n.Strength == judge.Strong {
 			d.stop(begin, n, noEnd)
 		}
 		if err != nil {
