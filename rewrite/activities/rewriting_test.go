@@ -497,7 +497,7 @@ func TestCollectorDeletesExpiredTexts(t *testing.T) {
 	}
 }
 
-// A crash during a call counts an attempt of that job and none of the others.
+// A crash around the claim loses no job and executes none twice.
 func TestAsyncWorkerCrashes(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{"ClaimJobs before", "ClaimJobs after"} {
@@ -517,29 +517,6 @@ func TestAsyncWorkerCrashes(t *testing.T) {
 			r.executedOnce(t, ids)
 		})
 	}
-	t.Run("in the call", func(t *testing.T) {
-		t.Parallel()
-		r := newRig(t)
-		ids := r.enqueue(t, 3, rewrite.Async)
-		run := uuid.NewString()
-		w := r.worker(t, run)
-		_, err := w.BeginRun(t.Context(), rewrite.AsyncLane)
-		testkit.NoError(t, err)
-		r.begun[run] = true
-		c, _, err := w.claim(t.Context(), run, rewrite.Async)
-		testkit.NoError(t, err)
-		_, err = w.parts.Queue.BeginJob(t.Context(), ids[0], c.Token) // and crashes
-		testkit.NoError(t, err)
-		if _, err := r.run(t, rewrite.AsyncLane, run); err != nil {
-			t.Fatal(err)
-		}
-		if job := r.job(t, ids[0]); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "WORKER_STOPPED" {
-			t.Errorf("the job that was being executed: %+v", job)
-		}
-		if got := r.statuses(t); got[rewrite.Completed] != 2 {
-			t.Errorf("jobs are %v", got)
-		}
-	})
 }
 
 // An attempt is counted before its call: a job whose every call crashes its worker is
@@ -547,8 +524,8 @@ func TestAsyncWorkerCrashes(t *testing.T) {
 // another one continues (rewrite 7.2, 8.2).
 func TestLostCallsAreCounted(t *testing.T) {
 	t.Parallel()
-	for name, retried := range map[string]bool{"by the same run": true, "by another run": false} {
-		t.Run(name, func(t *testing.T) {
+	for reason, retried := range map[string]bool{"WORKER_STOPPED": true, "stale_claim_failed": false} {
+		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			id := r.enqueue(t, 1, rewrite.Async)[0]
@@ -562,7 +539,7 @@ func TestLostCallsAreCounted(t *testing.T) {
 				}
 				r.later(t)
 			}
-			if job := r.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != job.MaxAttempts || calls != job.MaxAttempts {
+			if job := r.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != job.MaxAttempts || calls != job.MaxAttempts || lastError(job) != reason {
 				t.Errorf("%d calls, job is %+v", calls, job)
 			}
 			if n := r.provider.executed[id]; n != 0 {

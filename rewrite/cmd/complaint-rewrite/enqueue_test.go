@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/criticizer/criticizer/internal/testkit"
-	"github.com/criticizer/criticizer/rewrite/store/db"
 	"github.com/criticizer/criticizer/rewrite/store/storetest"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -183,11 +182,14 @@ func TestEnqueueNamesTheLineOfADatabaseError(t *testing.T) {
 	}
 }
 
-// The example of the documentation enqueues one job, as a backend.
+// A backend seals, enqueues with the SQL of the documentation, and fetches the result.
 func TestDocumentedSQL(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
 	sealed := b.sealed(t, documented(t, "json"))
+	if strings.Contains(sealed, "never") {
+		t.Error("the sealed order has the message in the clear")
+	}
 	conn := b.db.Conn(t)
 	statements := strings.Split(strings.ReplaceAll(documented(t, "sql"), ":'sealed'", "'"+sealed+"'"), ";\n")
 	if _, err := conn.Exec(t.Context(), `set role complaint_rewrite_backend`); err != nil {
@@ -202,28 +204,7 @@ func TestDocumentedSQL(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), statements[1]).Scan(&status, &position, &jobError, &attempts); err != nil || *status != "queued" || position != 1 || attempts != 0 {
 		t.Errorf("state: %v, position %d, %v", status, position, err)
 	}
-}
-
-// A backend seals, enqueues with SQL, and fetches the result.
-func TestSealAndResult(t *testing.T) {
-	t.Parallel()
-	b := newBackend(t)
-	order, err := json.Marshal(jobFields())
-	testkit.NoError(t, err)
-	sealed := b.sealed(t, string(order))
-	if strings.Contains(sealed, "never") {
-		t.Error("the sealed order has the message in the clear")
-	}
-	conn := b.db.Conn(t)
-	var receipt db.EnqueueRow
-	if _, err := conn.Exec(t.Context(), `set role complaint_rewrite_backend`); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.QueryRow(t.Context(), `select job_id::text, status, created from complaint_rewrite.enqueue($1)`, sealed).
-		Scan(&receipt.JobID, &receipt.Status, &receipt.Created); err != nil || !receipt.Created {
-		t.Fatalf("%+v, %v", receipt, err)
-	}
-	if _, err := b.run(t, "result", receipt.JobID); err == nil || !strings.Contains(err.Error(), "has no result") {
+	if _, err := b.run(t, "result", *job); err == nil || !strings.Contains(err.Error(), "has no result") {
 		t.Errorf("result of a queued job: %v", err)
 	}
 	if _, err := conn.Exec(t.Context(), `reset role`); err != nil {
@@ -242,7 +223,7 @@ func TestSealAndResult(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := b.run(t, "result", receipt.JobID); err != nil || out != "please clean\n" {
+	if out, err := b.run(t, "result", *job); err != nil || out != "please clean\n" {
 		t.Errorf("result is %q, %v", out, err)
 	}
 }
