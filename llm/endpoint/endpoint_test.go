@@ -132,6 +132,7 @@ func TestShapes(t *testing.T) {
 		"stream":                 {part("a", "null") + part("b", `"stop"`) + "data: [DONE]\n\n", Answer{Content: "ab", Finish: "stop", Parts: 2}},
 		"without a blank":        {"data:" + fmt.Sprintf(chunk, "a", `"stop"`) + "\r\n\r\ndata:[DONE]\r\n\r\n", Answer{Content: "a", Finish: "stop", Parts: 1}},
 		"comments":               {strings.Repeat(": working\n\n", 1_000) + "retry: 5\nid: 7\nevent: message\n" + part("a", `"stop"`), Answer{Content: "a", Finish: "stop", Parts: 1}},
+		"a byte order mark":      {"\ufeff" + part("a", `"stop"`), Answer{Content: "a", Finish: "stop", Parts: 1}},
 		"empty events":           {"data:\n\n" + part("a", `"stop"`) + "data: \n\n", Answer{Content: "a", Finish: "stop", Parts: 1}},
 		"comments in data":       {"data: : OPENROUTER PROCESSING\n\n" + part("a", "null") + "data: keep-alive\n\n" + part("b", `"stop"`), Answer{Content: "ab", Finish: "stop", Parts: 2}},
 		"pings":                  {"event: ping\ndata: {\"type\": \"ping\"}\n\ndata: {}\n\n" + part("a", `"stop"`), Answer{Content: "a", Finish: "stop", Parts: 1}},

@@ -23,12 +23,18 @@ type events struct {
 	cut    bool // it ended within an event, or within its only one
 }
 
+// byteOrderMark may be before the first event.
+const byteOrderMark = "\ufeff"
+
 // receive reads an answer in any shape, with at most so many events; the rest of a longer one is
 // left to the server, which ends it with the connection. go-openai's reader is not used: it returns
 // the text of an error, and limits how many comments a stream may have.
 func (a *Answer) receive(body io.Reader, h http.Header, most int) error {
 	a.RequestID = requestID(h)
 	r := events{Answer: a, header: h, in: bufio.NewReaderSize(body, 64<<10)}
+	if mark, _ := r.in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = r.in.Discard(len(mark))
+	}
 	for last := false; !last && !r.ended && a.Parts <= most; {
 		line, err := r.in.ReadBytes('\n')
 		if last = errors.Is(err, io.EOF); err != nil && !last {
