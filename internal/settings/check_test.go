@@ -216,7 +216,10 @@ func TestCheckRefuses(t *testing.T) {
 			c.Mail.Evidence.Journal = journal
 			c.Mail.Evidence.Journal.Server = "imap://imap.example.com"
 		}, "mail.journal.server"},
-		"a journal with both":        {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.TokenFile = "token" }, "mail.journal.token_file"},
+		"an unknown sign-in": {func(c *Config) {
+			c.Mail.Evidence.Journal = journal
+			c.Mail.Evidence.Journal.Server = "imap://u;AUTH=GSSAPI@imap.example.com"
+		}, "mail.journal.server"},
 		"a journal without password": {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.Password = secret.Value{} }, "CRITICIZER_MAIL_JOURNAL_PASSWORD"},
 		"bounces at no port": {func(c *Config) {
 			c.Mail.Evidence.Bounces = journal
@@ -226,13 +229,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a bot that is no pattern": {func(c *Config) { c.Mail.Recipients.Bots = []string{"build-["} }, "mail.bots"},
 		"a user, no password":      {func(c *Config) { c.Mail.SMTP.Server = "smtp://u@mail.example.com" }, "CRITICIZER_SMTP_PASSWORD"},
 		"a password, no user":      {func(c *Config) { c.Mail.SMTP.Password = secret.New("k") }, "mail.server"},
-		"a token, no user":         {func(c *Config) { c.Mail.SMTP.TokenFile = "token" }, "mail.server"},
-		"a token and a password": {
-			func(c *Config) {
-				c.Mail.SMTP.Server, c.Mail.SMTP.TokenFile, c.Mail.SMTP.Password = "smtp://u@mail.example.com", "token", secret.New("k")
-			}, "mail.token_file",
-		},
-		"a negative mail rate": {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second"},
+		"a negative mail rate":     {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ type Config struct {
 	// Mail server: smtp://user@mail.example.com:587, where STARTTLS is required, or smtps://, with
 	// TLS from the first byte and port 465. A server on this host may be smtp+insecure://localhost:25.
 	// The account before the @ may be a mail address, or missing: then there is no authentication.
+	// After user;AUTH=XOAUTH2 the password is an OAuth2 access token.
 	Server ServerURL `yaml:"server" required:"the mail server, such as smtp://user@mail.example.com"`
 	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
@@ -28,12 +29,9 @@ type Config struct {
 	// Name by which the worker introduces itself to the mail server (EHLO): a domain, or an
 	// address such as [192.0.2.5]. Empty: the domain of from.
 	EHLOName string `yaml:"ehlo_name"`
-	// Password of the account. Required with an account and without a token. During a rotation
-	// the old one is in a second line: it is used if the server rejects the first.
+	// Password or access token of the account, required with one. During a rotation the old one is
+	// in a second line: it is used if the server rejects the first.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
-	// File with an OAuth2 access token of the account, used instead of a password
-	// (XOAUTH2). It is read for every connection.
-	TokenFile string `yaml:"token_file"`
 	// Name of the receiving mail server in Authentication-Results, such as mx.example.com. If it
 	// is set, each finding has links by which the reader answers by mail, to the mailbox
 	// mail.bounces. Only answers whose sender this server has verified count (docs/findings.md).
@@ -53,7 +51,7 @@ type Config struct {
 // impossible to find again.
 func (c Config) Check(p *config.Problems) {
 	p.Keys("password", c.Password)
-	c.Server.check(p, c.Password, c.TokenFile, "smtp", "smtps", "smtp+insecure")
+	c.Server.check(p, c.Password, "smtp", "smtps", "smtp+insecure")
 	address := c.fromAddress()
 	p.Add(c.From != "" && (!usableAddress(address) || !ascii(address)), "from", "is not a mail address in ASCII", "write one such as Criticizer <criticizer@example.com>")
 	domain := c.messageIDDomain()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 func TestUnsafeConfigIsRejected(t *testing.T) {
@@ -37,28 +38,29 @@ func TestUnsafeConfigIsRejected(t *testing.T) {
 func TestServerURL(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[ServerURL]endpoint{
-		"smtp://mail.example.com":                       {"smtp", "mail.example.com", "587", "", tlsMandatory},
-		"smtp://svc@mail.example.com:2525/":             {"smtp", "mail.example.com", "2525", "svc", tlsMandatory},
-		"smtp://svc@example.com@mail.example.com":       {"smtp", "mail.example.com", "587", "svc@example.com", tlsMandatory},
-		"smtp://svc%40example.com@mail.example.com:587": {"smtp", "mail.example.com", "587", "svc@example.com", tlsMandatory},
-		`smtp://EXAMPLE%5Csvc@mail.example.com`:         {"smtp", "mail.example.com", "587", `EXAMPLE\svc`, tlsMandatory},
-		"SMTPS://mail.example.com":                      {"smtps", "mail.example.com", "465", "", tlsImplicit},
-		"smtp+insecure://localhost":                     {"smtp+insecure", "localhost", "25", "", tlsNone},
-		"smtps://[2001:db8::1]":                         {"smtps", "2001:db8::1", "465", "", tlsImplicit},
-		"smtp+insecure://[::1]:1025":                    {"smtp+insecure", "::1", "1025", "", tlsNone},
+		"smtp://mail.example.com":                              {"smtp", "mail.example.com", "587", "", false, tlsMandatory},
+		"smtp://svc@mail.example.com:2525/":                    {"smtp", "mail.example.com", "2525", "svc", false, tlsMandatory},
+		"smtp://svc@example.com@mail.example.com":              {"smtp", "mail.example.com", "587", "svc@example.com", false, tlsMandatory},
+		"smtp://svc%40example.com@mail.example.com:587":        {"smtp", "mail.example.com", "587", "svc@example.com", false, tlsMandatory},
+		`smtp://EXAMPLE%5Csvc@mail.example.com`:                {"smtp", "mail.example.com", "587", `EXAMPLE\svc`, false, tlsMandatory},
+		"smtp://svc@example.com;auth=XOAuth2@mail.example.com": {"smtp", "mail.example.com", "587", "svc@example.com", true, tlsMandatory},
+		"SMTPS://mail.example.com":                             {"smtps", "mail.example.com", "465", "", false, tlsImplicit},
+		"smtp+insecure://localhost":                            {"smtp+insecure", "localhost", "25", "", false, tlsNone},
+		"smtps://[2001:db8::1]":                                {"smtps", "2001:db8::1", "465", "", false, tlsImplicit},
+		"smtp+insecure://[::1]:1025":                           {"smtp+insecure", "::1", "1025", "", false, tlsNone},
 	} {
 		if what, _ := url.problem("", []string{"smtp", "smtps", "smtp+insecure"}); what != "" || url.endpoint() != want {
 			t.Errorf("%s: %+v, want %+v; %s", url, url.endpoint(), want, what)
 		}
 	}
 	for url, want := range map[ServerURL]endpoint{
-		"imap://svc@example.com@imap.example.com": {"imap", "imap.example.com", "143", "svc@example.com", tlsMandatory},
-		"imaps://u@imap.example.com":              {"imaps", "imap.example.com", "993", "u", tlsImplicit},
-		"imap+insecure://u@127.0.0.1":             {"imap+insecure", "127.0.0.1", "143", "u", tlsNone},
-		"inbox://127.0.0.1":                       {"inbox", "127.0.0.1", "8025", "", tlsNone},
+		"imap://svc@example.com@imap.example.com": {"imap", "imap.example.com", "143", "svc@example.com", false, tlsMandatory},
+		"imaps://u@imap.example.com":              {"imaps", "imap.example.com", "993", "u", false, tlsImplicit},
+		"imap+insecure://u@127.0.0.1":             {"imap+insecure", "127.0.0.1", "143", "u", false, tlsNone},
+		"inbox://127.0.0.1":                       {"inbox", "127.0.0.1", "8025", "", false, tlsNone},
 	} {
 		var p config.Problems
-		if (Mailbox{Server: url, TokenFile: map[bool]string{true: "t"}[!url.IsInbox()]}).Check(&p); p.Err() != nil || url.endpoint() != want {
+		if (Mailbox{Server: url, Password: map[bool]secret.Value{true: secret.New("p")}[!url.IsInbox()]}).Check(&p); p.Err() != nil || url.endpoint() != want {
 			t.Errorf("%s: %+v, want %+v; %v", url, url.endpoint(), want, p.Err())
 		}
 	}
@@ -86,6 +88,9 @@ func TestServerURLIsRefused(t *testing.T) {
 		"smtp://svc:@mail":                  "holds a password",
 		`smtp://EXAMPLE\svc@mail:587`:       "is not a URL",
 		"smtp://a b@mail":                   "is not a URL",
+		"smtp://a;AUTH=GSSAPI@mail":         "has an unknown way to sign in",
+		"smtp://a;b@mail":                   "has an unknown way to sign in",
+		"smtp://;AUTH=XOAUTH2@mail":         "names no account",
 		"smtp://[::1":                       "is not a URL",
 		"smtp+insecure://mail.example.com":  "is for a server on another host and without TLS",
 		"smtp+insecure://192.0.2.1:25":      "is for a server on another host and without TLS",
@@ -97,8 +102,8 @@ func TestServerURLIsRefused(t *testing.T) {
 		}
 	}
 	for _, box := range []Mailbox{
-		{Server: "imap://imap.example.com", TokenFile: "t"}, {Server: "imap+insecure://u@imap.example.com", TokenFile: "t"},
-		{Server: "smtp://u@imap.example.com", TokenFile: "t"}, {Server: "inbox://192.0.2.1"}, {Server: "imap://u@imap.example.com"},
+		{Server: "imap://imap.example.com", Password: secret.New("p")}, {Server: "imap+insecure://u@imap.example.com", Password: secret.New("p")},
+		{Server: "smtp://u@imap.example.com", Password: secret.New("p")}, {Server: "inbox://192.0.2.1"}, {Server: "imap://u@imap.example.com"},
 	} {
 		var p config.Problems
 		if box.Check(&p); strings.Count(fmt.Sprint(p.Err()), ": ") != 2 {

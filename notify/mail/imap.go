@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/emersion/go-imap/v2"
@@ -28,15 +29,13 @@ type Mailbox struct {
 	Server ServerURL `yaml:"server"`
 	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
-	// Password of the account.
+	// Password or access token of the account.
 	Password secret.Value `yaml:"password"`
-	// As mail.token_file.
-	TokenFile string `yaml:"token_file"`
 }
 
 // Check implements the checks of package config.
 func (m Mailbox) Check(p *config.Problems) {
-	m.Server.check(p, m.Password, m.TokenFile, "imap", "imaps", "imap+insecure", inboxScheme)
+	m.Server.check(p, m.Password, "imap", "imaps", "imap+insecure", inboxScheme)
 }
 
 const (
@@ -66,12 +65,10 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 		return m.explain(ctx, "connect", err)
 	}
 	defer func() { _ = client.Close() }()
-	if m.TokenFile == "" {
-		err = client.Login(m.Server.User(), m.Password.Reveal()).Wait()
-	} else if token, errToken := readToken(m.TokenFile); errToken != nil {
-		err = errToken
+	if to, password := m.Server.endpoint(), m.Password.Reveal(); to.byToken {
+		err = client.Authenticate(xoauth2{to.user, strings.TrimSpace(password)})
 	} else {
-		err = client.Authenticate(xoauth2{m.Server.User(), token})
+		err = client.Login(to.user, password).Wait()
 	}
 	if err != nil {
 		return m.explain(ctx, "sign in", err)

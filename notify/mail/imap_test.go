@@ -11,8 +11,6 @@ import (
 	"io"
 	"log"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -523,7 +521,6 @@ func TestFlagsAreNotTheMessage(t *testing.T) {
 	}
 }
 
-// The token file is read for every look-up.
 func TestMailboxWithAccessToken(t *testing.T) {
 	t.Parallel()
 	box := serveIMAP(t, func(command string, next func() string) (untagged, answer string) {
@@ -537,11 +534,9 @@ func TestMailboxWithAccessToken(t *testing.T) {
 		}
 		return "", ""
 	})
-	box.Password, box.TokenFile = secret.Value{}, filepath.Join(t.TempDir(), "token")
-	for _, token := range []string{"", "expired", testPassword + "\n"} {
-		if token != "" {
-			testkit.NoError(t, os.WriteFile(box.TokenFile, []byte(token), 0o600))
-		}
+	box.Server = ServerURL(strings.Replace(string(box.Server), "@", ";AUTH=XOAUTH2@", 1))
+	for _, token := range []string{"expired", testPassword + "\n"} {
+		box.Password = secret.New(token)
 		if strings.HasPrefix(token, testPassword) {
 			wantState(t, "valid token", journal{box}, testRef(), review.EvidenceUnknown)
 			continue

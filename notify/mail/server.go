@@ -47,6 +47,7 @@ const inboxScheme = "inbox"
 type endpoint struct {
 	scheme, host, port string
 	user               string // empty: no authentication
+	byToken            bool   // the password is an OAuth2 access token
 	tls                tlsPolicy
 }
 
@@ -60,8 +61,17 @@ func (u ServerURL) endpoint() endpoint {
 		return endpoint{}
 	}
 	scheme := schemes[parsed.Scheme]
-	return endpoint{parsed.Scheme, parsed.Hostname(), cmp.Or(parsed.Port(), scheme.port), parsed.User.Username(), scheme.tls}
+	user, mechanism := account(parsed)
+	return endpoint{parsed.Scheme, parsed.Hostname(), cmp.Or(parsed.Port(), scheme.port), user, mechanism == byToken, scheme.tls}
 }
+
+// account returns the account of a URL, and how to sign in if it says so, as in RFC 5092.
+func account(u *url.URL) (user, mechanism string) {
+	user, mechanism, _ = strings.Cut(u.User.Username(), ";")
+	return user, strings.ToUpper(mechanism)
+}
+
+const byToken = "AUTH=XOAUTH2"
 
 // IsInbox reports whether the URL is that of the embedded inbox.
 func (u ServerURL) IsInbox() bool { return u.endpoint().scheme == inboxScheme }
@@ -72,9 +82,9 @@ func (u ServerURL) Host() string { return u.endpoint().host }
 // User returns the account at the server, empty if there is none.
 func (u ServerURL) User() string { return u.endpoint().user }
 
-// check refuses a URL that is set and wrong, and credentials that do not fit its account.
+// check refuses a URL that is set and wrong, and a password that does not fit its account.
 // allowed are its schemes, the best one first.
-func (u ServerURL) check(p *config.Problems, password secret.Value, tokenFile string, allowed ...string) {
+func (u ServerURL) check(p *config.Problems, password secret.Value, allowed ...string) {
 	if u == "" {
 		return
 	}
@@ -83,18 +93,15 @@ func (u ServerURL) check(p *config.Problems, password secret.Value, tokenFile st
 		return
 	}
 	if u.User() == "" {
-		p.Add(password.IsSet() || tokenFile != "", "server", noAccount, accountHint)
+		p.Add(password.IsSet(), "server", noAccount, accountHint)
 		return
 	}
-	if tokenFile == "" {
-		p.RequireSecret("password", password, "the password of the account in "+p.NameOf("server"))
-	}
-	p.Add(tokenFile != "" && password.IsSet(), "token_file", "is set, and so is a password", "set one of them")
+	p.RequireSecret("password", password, "the password or token of the account in "+p.NameOf("server"))
 }
 
 const (
 	noAccount   = "names no account"
-	accountHint = "write it before the host, as in user@mail.example.com, or unset its password and token file"
+	accountHint = "write it before the host, as in user@mail.example.com, or unset its password"
 	portHint    = "write 1 to 65535, or delete it"
 )
 
@@ -120,13 +127,16 @@ func (u ServerURL) problem(variable string, allowed []string) (what, hint string
 	}
 	port, err := strconv.Atoi(cmp.Or(parsed.Port(), schemes[parsed.Scheme].port))
 	_, hasPassword := parsed.User.Password()
+	user, mechanism := account(parsed)
 	switch {
 	case hasPassword:
 		return "holds a password", "delete it, and set " + variable + " or " + variable + "_FILE"
 	case parsed.Hostname() == "":
 		return "names no host", such
-	case parsed.User.Username() == "" && strings.HasPrefix(parsed.Scheme, "imap"):
+	case user == "" && (mechanism != "" || strings.HasPrefix(parsed.Scheme, "imap")):
 		return noAccount, accountHint
+	case mechanism != "" && mechanism != byToken:
+		return "has an unknown way to sign in", "write ;" + byToken + " after the account, or nothing for a password"
 	case err != nil || port < 1 || port > 65535:
 		return "has a port that does not exist", portHint
 	case parsed.Path != "" && parsed.Path != "/" || parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "":

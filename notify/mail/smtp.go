@@ -260,12 +260,10 @@ func (s *Server) auth(c *smtp.Client, password secret.Value) (smtp.Auth, error) 
 	_, offered := c.Extension("AUTH")
 	mechanisms := strings.Fields(strings.ToUpper(offered))
 	switch {
-	case s.cfg.TokenFile != "":
-		token, err := readToken(s.cfg.TokenFile)
-		if err == nil && !slices.Contains(mechanisms, "XOAUTH2") {
-			err = errors.New("the server does not offer XOAUTH2")
-		}
-		return smtp.XOAuth2Auth(user, token), err
+	case s.to.byToken && slices.Contains(mechanisms, "XOAUTH2"):
+		return smtp.XOAuth2Auth(user, strings.TrimSpace(pass)), nil
+	case s.to.byToken:
+		return nil, errors.New("the server does not offer XOAUTH2")
 	case slices.Contains(mechanisms, "SCRAM-SHA-256"):
 		return smtp.ScramSHA256Auth(user, pass), nil
 	case slices.Contains(mechanisms, "SCRAM-SHA-1"):
@@ -277,12 +275,4 @@ func (s *Server) auth(c *smtp.Client, password secret.Value) (smtp.Auth, error) 
 		return smtp.LoginAuth(user, pass, s.to.host, false), nil
 	}
 	return nil, errors.New("the server offers no SCRAM, nor PLAIN or LOGIN over TLS")
-}
-
-func readToken(file string) (string, error) {
-	token, err := secret.ReadFile("token_file", file)
-	if err != nil {
-		return "", failure.Errorf(failure.AuthDenied, "read the access token: %w", err)
-	}
-	return strings.TrimSpace(token.Reveal()), nil
 }

@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,7 +17,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A passwordBackend is a mail server that requires a password.
@@ -67,24 +64,14 @@ func (m tokenBackend) Next(response []byte) (challenge []byte, done bool, err er
 	return []byte(`{"status":"401","schemes":"bearer"}`), false, nil
 }
 
-// The token file is read for every connection.
 func TestAccessToken(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
 	backend := tokenBackend{passwordBackend{make(chan string, 1)}, testPassword}
-	file := filepath.Join(t.TempDir(), "token")
-	p := newSMTP(t, Config{
-		From: testFrom, Server: serveTLS(t, backend, cert, "smtp").of("criticizer"), RootCAs: pool, TokenFile: file,
-	})
+	url := serveTLS(t, backend, cert, "smtp").of("criticizer;AUTH=XOAUTH2")
 	m := render(t, findingsReport())
-	_, err := p.send(t.Context(), m)
-	checkError(t, err, failure.AuthDenied, "")
-	for _, token := range []string{"", testPassword + "\r\n", "expired"} {
-		class := failure.AuthDenied
-		if strings.HasPrefix(token, testPassword) {
-			class = ""
-		}
-		testkit.NoError(t, os.WriteFile(file, []byte(token), 0o600))
+	for token, class := range map[string]failure.Class{testPassword + " \r\n": "", "expired": failure.AuthDenied} {
+		p := newSMTP(t, Config{From: testFrom, Server: url, RootCAs: pool, Password: secret.New(token)})
 		if _, err := p.send(t.Context(), m); class == "" && err != nil || class != "" && failure.ClassOf(err) != class {
 			t.Errorf("%v, want class %q", err, class)
 		}
