@@ -48,7 +48,7 @@ func (r *Rules) AddCall(f []string) ([]judge.Subject, error) {
 func (d *reader) call(rg *region, h lex.Hit) {
 	f := &d.calls[h.Index]
 	how := functionForms[f.how]
-	if f.how == "answer" && !d.asks(rg, h.Begin) {
+	if f.how == "answer" && !answersSecret(d, rg, h.Begin) {
 		return
 	}
 	n := judge.Name{Begin: h.Begin, End: h.End, Strength: how.strength, Rule: f.name}
@@ -74,8 +74,8 @@ var (
 	lineEnds = regexp.MustCompile(`(?:\\[nr])+$`)
 )
 
-// asks reports whether what is answered at i is a secret.
-func (d *reader) asks(rg *region, i int) bool {
+// answersSecret reports whether what is written at i answers a question for a secret.
+func answersSecret(d *reader, rg *region, i int) bool {
 	const far = 128
 	m := prompt.FindStringSubmatch(d.s[max(rg.from, i-far):i])
 	return m != nil && d.cache.Of(d.Names, m[1]).Strength >= judge.Medium

@@ -48,7 +48,7 @@ func (d *reader) command(rg *region, h lex.Hit) {
 	if before := lex.ByteAt(d.s, h.Begin-1); h.Begin < d.commandEnd[h.Index] || lex.IsAlnum(before) || before == '_' {
 		return
 	}
-	if line := d.s[max(rg.from, lex.LineBegin(d.s, h.Begin)):h.Begin]; c.how == "login" && (strings.TrimSpace(line) != "" || !d.isFTP(h.Begin)) {
+	if line := d.s[max(rg.from, lex.LineBegin(d.s, h.Begin)):h.Begin]; c.how == "login" && (strings.TrimSpace(line) != "" || !isFTP(d.s, h.Begin)) {
 		return
 	}
 	n := judge.Name{Begin: h.Begin, End: h.End, Strength: judge.Strong, Rule: c.name}
@@ -88,9 +88,9 @@ func (d *reader) command(rg *region, h lex.Hit) {
 }
 
 // isFTP reports whether a line at i is one of a script of ftp: a program of that kind, or its host, is named above.
-func (d *reader) isFTP(i int) bool {
+func isFTP(s string, i int) bool {
 	const far = 512
-	return strings.Contains(strings.ToLower(d.s[max(0, i-far):i]), "ftp")
+	return strings.Contains(strings.ToLower(s[max(0, i-far):i]), "ftp")
 }
 
 var (

@@ -8,7 +8,7 @@
 //   - form.go matches forms, which are written as the text looks, on the tokens beside a name;
 //   - value.go reads the value at a place: a literal, a text without quotes, the branches of a condition;
 //   - tree.go reads what is in brackets, block.go what is indented, both as values with their path of
-//     names, which document.go has judged;
+//     names, which document.go has judged; it reads elements of XML itself;
 //   - table.go reads columns: CSV, Markdown, INSERT, COPY; call.go and command.go read arguments.
 package read
 
