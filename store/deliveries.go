@@ -297,11 +297,7 @@ func (d *DB) PostponeNotice(ctx context.Context, n review.Notice, why string) er
 
 // EndNotice records that a notice was sent, or, with an empty ID, why it never will be.
 func (d *DB) EndNotice(ctx context.Context, n review.Notice, notificationID, why string) error {
-	p := db.EndNoticeParams{Changelist: n.Changelist, Version: n.Version}
-	if notificationID != "" {
-		p.NotificationID = &notificationID
-	} else {
-		p.Why = &why
-	}
-	return d.Queries.EndNotice(ctx, p)
+	return d.Queries.EndNotice(ctx, db.EndNoticeParams{
+		Changelist: n.Changelist, Version: n.Version, NotificationID: postgres.OrNull(notificationID), Why: postgres.OrNull(why),
+	})
 }
