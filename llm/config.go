@@ -57,11 +57,9 @@ type Config struct {
 	// Token budget of one review, failed attempts included; the report names what
 	// was not reviewed for lack of tokens.
 	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"300000"`
-	// Lowest severity that is reported: low, medium, high or critical
-	// (docs/findings.md).
-	MinSeverity review.Severity `yaml:"min_severity" default:"low" oneof:"low medium high critical"`
-	// Whether maintainability findings of severity low are reported.
-	Nitpicks bool `yaml:"nitpicks" default:"false"`
+	// Lowest severity that is reported: low, medium, high or critical (docs/findings.md).
+	// nitpick: also maintainability findings of severity low.
+	MinSeverity review.Severity `yaml:"min_severity" default:"low" oneof:"nitpick low medium high critical"`
 	// Largest number of findings of one review; the most severe are kept.
 	MaxFindings int `yaml:"max_findings" default:"20" check:"positive"`
 	// Whether a second call tries to refute the findings (verification pass): off,

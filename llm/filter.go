@@ -39,14 +39,19 @@ func sortCandidates(found []candidate) {
 	})
 }
 
+// withNitpicks stands below all severities in [Config.MinSeverity].
+const withNitpicks review.Severity = "nitpick"
+
 // dropMinor removes, and counts, the findings that are not configured to be
 // reported.
 func (c Config) dropMinor(found []candidate, counts remarkCounts) []candidate {
 	return slices.DeleteFunc(found, func(f candidate) bool {
 		switch {
+		case c.MinSeverity == withNitpicks:
+			return false
 		case f.Severity.Rank() > c.MinSeverity.Rank():
 			counts.drop(review.DropMinor, 1)
-		case !c.Nitpicks && f.Severity == review.SeverityLow && f.Category == review.CategoryMaintainability:
+		case f.Severity == review.SeverityLow && f.Category == review.CategoryMaintainability:
 			counts.drop(review.DropNitpick, 1)
 		default:
 			return false

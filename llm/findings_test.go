@@ -54,7 +54,7 @@ func answers(contents ...string) (faults []llmsim.Fault) {
 func scripted(t *testing.T, files []review.File, change func(*Config), contents ...string) (review.Draft, simulated, error) {
 	t.Helper()
 	r := withFaults(t, func(c *Config) {
-		c.Nitpicks, c.Concurrency = false, 1
+		c.MinSeverity, c.Concurrency = review.SeverityLow, 1
 		if change != nil {
 			change(c)
 		}

@@ -62,7 +62,7 @@ func newReviewer(tb testing.TB, endpoint http.Handler, change ...func(*Config)) 
 	server := httptest.NewServer(endpoint)
 	tb.Cleanup(server.Close)
 	cfg := config.Default[Config]()
-	cfg.BaseURL, cfg.Model, cfg.Nitpicks, cfg.Verify = server.URL+"/v1", "test-model", true, VerifyOff
+	cfg.BaseURL, cfg.Model, cfg.MinSeverity, cfg.Verify = server.URL+"/v1", "test-model", withNitpicks, VerifyOff
 	for _, c := range change {
 		c(&cfg)
 	}
