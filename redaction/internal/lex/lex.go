@@ -335,11 +335,14 @@ func (x *lexer) escapedQuote(i int) int {
 
 var backslashSet = SetOf(`\`)
 
-// hereDoc notes the here document that the << at i announces.
+// hereDoc notes the here document that the << at i announces. A word in small letters may be an operand of a shift:
+// it is a here document's where the language has no shift, or behind a mark such as - or a quote.
 func (x *lexer) hereDoc(i int) {
 	at := Run(x.s, i+2, &hereDocMarks, 4)
 	word := x.s[at:Run(x.s, at, &CodeIdent, 40)]
-	if len(word) >= 2 && (IsUpper(word[0]) || x.s[at-1] != ' ' && x.l.Kind == Shell) {
+	isMarked := at > i+2 && (x.l.Kind == Code || x.s[i+2] == '-' || x.s[i+2] == '~')
+	isOperand := x.s[at-1] == ' ' || x.l.Kind != Shell && x.l.Kind != Script && !isMarked
+	if len(word) >= 2 && (IsUpper(word[0]) || !isOperand) {
 		x.docs = append(x.docs, word)
 	}
 }
