@@ -15,7 +15,7 @@ import (
 // (notification 8.3).
 func TestOnePlaceSends(t *testing.T) {
 	t.Parallel()
-	steps := []string{"Delivery", "reconcile", "BeginDelivery", "Send", "MarkSent"}
+	steps := []string{"Delivery", "settle", "BeginDelivery", "Send", "MarkSent"}
 	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
