@@ -300,22 +300,26 @@ func (i installation) model(ctx context.Context, found *operator.Findings) error
 	return nil
 }
 
-// checkUp reports whether the model's server reads a prompt of the configured size.
+// checkUp reports for each model whether its server reads a prompt of the configured size.
 func (i installation) checkUp(ctx context.Context, found *operator.Findings) error {
 	reviewer, err := i.reviewer()
 	if err != nil {
 		return err
 	}
-	detail, fix, err := reviewer.CheckUp(ctx)
-	found.OK("%s", reviewer.Describe(ctx))
-	switch {
-	case err != nil:
-		return i.refusedByModel(err)
-	case fix != "": // no large change can be reviewed
-		*found = append(*found, operator.CheckResult{Status: operator.StatusFail, Detail: detail, Fix: fix})
-		return nil
+	for n, model := range i.cfg.LLM.Models() {
+		detail, fix, err := reviewer.CheckUp(ctx, model)
+		if n == 0 {
+			found.OK("%s", reviewer.Describe(ctx))
+		}
+		switch {
+		case err != nil:
+			found.Fail(i.refusedByModel(fmt.Errorf("model %s: %w", model, err)))
+		case fix != "": // no large change can be reviewed
+			found.Fail(advise(fmt.Errorf("model %s: %s", model, detail), "%s", fix))
+		default:
+			found.OK("model %s: %s", model, detail)
+		}
 	}
-	found.OK("%s", detail)
 	return nil
 }
 

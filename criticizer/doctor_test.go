@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +14,7 @@ import (
 	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -81,5 +86,35 @@ func TestDoctorSendsNothingInClear(t *testing.T) {
 	vars["CRITICIZER_ALLOW_CLEARTEXT"] = "temporal,p4"
 	if got := len(c.checks(settings.WorkerRoles, false)); got < 4 {
 		t.Errorf("%d checks run with what is allowed", got)
+	}
+}
+
+// A misspelled fallback would otherwise show only when llm.model fails.
+func TestDoctorTriesEachModel(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(body, []byte(`"misspelled"`)) {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error": {"code": "model_not_found"}}`)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		sim.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	vars := map[string]string{
+		"CRITICIZER_LLM_BASE_URL": server.URL + "/v1", "CRITICIZER_LLM_MODEL": "first", "CRITICIZER_LLM_FALLBACK_MODELS": "misspelled,third",
+		"CRITICIZER_REDACTION_KEY": "a key for tests, not a secret",
+	}
+	c := &app{getenv: func(name string) string { return vars[name] }, configPath: "/dev/null"}
+	found := operator.RunChecks(t.Context(), time.Minute, c.checks(settings.WorkerRoles, true))
+	for model, want := range map[string]operator.CheckStatus{"first": operator.StatusOK, "misspelled": operator.StatusFail, "third": operator.StatusOK} {
+		if !slices.ContainsFunc(found, func(r operator.CheckResult) bool {
+			return r.Status == want && strings.HasPrefix(r.Detail, "model "+model+": ")
+		}) {
+			t.Errorf("model %s is not reported as %s: %+v", model, want, found)
+		}
 	}
 }

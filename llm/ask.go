@@ -82,7 +82,7 @@ func (run *run) ask(ctx context.Context, q question) (cachedAnswer, error) {
 		return a, nil
 	}
 	var errs []error
-	for i, model := range run.cfg.models() {
+	for i, model := range run.cfg.Models() {
 		answer, err := run.askModel(ctx, model, q)
 		if err == nil {
 			if i > 0 {

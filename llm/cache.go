@@ -51,7 +51,7 @@ func (run *run) cached(ctx context.Context, q question) (answer cachedAnswer, ok
 		return cachedAnswer{}, false
 	}
 	split := false
-	for _, model := range run.cfg.models() {
+	for _, model := range run.cfg.Models() {
 		var a cachedAnswer
 		data, err := cache.Get(ctx, run.cacheKey(model, q))
 		if err == nil && data != nil {

@@ -25,7 +25,7 @@ func TestCheckUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := newReviewer(t, test.endpoint, func(c *Config) { c.MaxAnswerTokens = 500 })
-			detail, fix, err := r.CheckUp(t.Context())
+			detail, fix, err := r.CheckUp(t.Context(), "test-model")
 			if fix != "" && !strings.Contains(fix, "its context length") {
 				t.Errorf("fix %q", fix)
 			}
@@ -55,7 +55,7 @@ func TestCheckUpOfOtherRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := newReviewer(t, test.endpoint, func(c *Config) { c.MaxAnswerTokens = 500 })
-			if detail, fix, err := r.CheckUp(t.Context()); failure.ClassOf(err) != test.want || detail+fix != "" {
+			if detail, fix, err := r.CheckUp(t.Context(), "test-model"); failure.ClassOf(err) != test.want || detail+fix != "" {
 				t.Errorf("got %q, fix %q, error %v, want class %s", detail, fix, err, test.want)
 			}
 		})

@@ -103,5 +103,5 @@ func (c Config) requestFields() (map[string]any, error) {
 	return fields, json.Unmarshal([]byte(c.Extra), &fields)
 }
 
-// models returns the configured models in the order in which they are asked.
-func (c Config) models() []string { return append([]string{c.Model}, c.Fallbacks...) }
+// Models returns the configured models in the order in which they are asked.
+func (c Config) Models() []string { return append([]string{c.Model}, c.Fallbacks...) }

@@ -149,10 +149,10 @@ func (r *Reviewer) Describe(ctx context.Context) string {
 	return fmt.Sprintf("%s, prompts of %d tokens", shown, r.promptLimit())
 }
 
-// CheckUp sends a prompt of the configured size, without any part of a change, and returns
-// how the endpoint handled it. If the endpoint did not read it because of its length, fix is the
+// CheckUp sends a prompt of the configured size to model, without any part of a change, and
+// returns how the endpoint handled it. If the endpoint did not read it because of its length, fix is the
 // setting to change, otherwise "". Any other failure is an error.
-func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) {
+func (r *Reviewer) CheckUp(ctx context.Context, model string) (detail, fix string, err error) {
 	r.endpoint.Probe(ctx)
 	limit := r.promptLimit()
 	f := newFile("//check/up.txt", "add, text")
@@ -166,7 +166,7 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 	q := question{list: listFindings, part: chunk{{f, f.hunks}}}
 	run := &run{Reviewer: r, system: r.prompts.system, fence: newNonce(), left: r.cfg.MaxTokensPerReview}
 	size := countTokens(run.system + q.key())
-	answer, err := run.call(ctx, r.cfg.Model, q, "", r.answerLimit(r.cfg.Model, size, r.cfg.MaxAnswerTokens))
+	answer, err := run.call(ctx, model, q, "", r.answerLimit(model, size, r.cfg.MaxAnswerTokens))
 	fix = fmt.Sprintf("at the model's server, raise %s to %d tokens, or set llm.context_tokens to what it has", r.endpoint.ContextSetting(), limit+r.cfg.MaxAnswerTokens)
 	_, refused := errors.AsType[endpoint.Error](err)
 	switch class := failure.ClassOf(err); {
