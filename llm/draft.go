@@ -13,21 +13,12 @@ import (
 // draft returns the result of a run whose calls have all succeeded: the filtered
 // findings, and what was read.
 func (run *run) draft(ctx context.Context) (review.Draft, error) {
-	run.found = append(run.found, run.committedSecrets()...)
-	sortCandidates(run.found)
-	found, err := run.dropMarkedWrong(ctx, run.cfg.dropMinor(run.found, run.counts))
+	found, check, err := run.filter(ctx)
 	if err != nil {
 		return review.Draft{}, err
 	}
-	found, duplicates := merge(found)
-	run.counts.drop(review.DropDuplicate, duplicates)
-	found, check, err := run.verify(ctx, found)
-	if err != nil {
-		return review.Draft{}, err
-	}
-	run.counts.drop(review.DropOverLimit, len(found)-run.cfg.MaxFindings)
 	var final []review.Finding
-	for _, c := range found[:min(len(found), run.cfg.MaxFindings)] {
+	for _, c := range found {
 		c.Rule = run.guides.packsOf(c.Path)
 		final = append(final, run.checkFix(c.Finding))
 	}

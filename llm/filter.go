@@ -22,6 +22,25 @@ type candidate struct {
 	byRedaction bool
 }
 
+// filter returns the findings that are reported, the worst first, and what their verification
+// did. It counts the others by reason.
+func (run *run) filter(ctx context.Context) ([]candidate, *review.Check, error) {
+	run.found = append(run.found, run.committedSecrets()...)
+	sortCandidates(run.found)
+	found, err := run.dropMarkedWrong(ctx, run.cfg.dropMinor(run.found, run.counts))
+	if err != nil {
+		return nil, nil, err
+	}
+	found, duplicates := merge(found)
+	run.counts.drop(review.DropDuplicate, duplicates)
+	found, check, err := run.verify(ctx, found)
+	if err != nil {
+		return nil, nil, err
+	}
+	run.counts.drop(review.DropOverLimit, len(found)-run.cfg.MaxFindings)
+	return found[:min(len(found), run.cfg.MaxFindings)], check, nil
+}
+
 // sortCandidates sorts by severity, worst first, then by place, so that the
 // result does not depend on the order of the answers.
 func sortCandidates(found []candidate) {

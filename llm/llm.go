@@ -11,9 +11,10 @@
 // (proof.go). The prompts and the schema are the files in prompts.
 //
 // [Reviewer.Review] is the entry point: plan.go divides the change (file.go) into calls
-// (chunk.go), run.go makes them (prompt.go, ask.go, cache.go), answer.go reads the answers, findings.go
-// places their findings, filter.go merges duplicates and removes some, as does verify.go (the
-// verification pass), and draft.go returns the result.
+// (chunk.go, tokens.go) and the code around it that they show (context.go), run.go makes them
+// (prompt.go, ask.go, cache.go), answer.go reads the answers, findings.go places their findings,
+// filter.go decides which of them are reported, also by verify.go (the verification pass), and
+// draft.go returns the result.
 package llm
 
 import (
