@@ -1,7 +1,7 @@
 // Package post makes the HTTP requests of the notifiers: webhook, P4 Code
 // Review, on-call and the embedded inbox. It decides in one place how
 // long a request may take, which failure class an answer has, and when a
-// message is in doubt.
+// message is in doubt. headline.go and text.go word what several notifiers say.
 //
 // A request that delivers a message is in doubt ([failure.DeliveryAmbiguous]) if any of it was
 // sent and the service did not answer, or its answer is incomplete. A 5xx is retried with the
