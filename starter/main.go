@@ -1,21 +1,20 @@
 // Command starter starts the review of a submitted or shelved changelist. It is
 // made for Perforce triggers and can be run by hand.
 //
-// changecommit.go and shelvecommit.go are the commands of triggers. submit.go starts the review
-// or, if Temporal does not answer, spools the request (spool.go); wait.go waits for its end, and
-// answer.go has what is printed. install.go checks the host of the trigger.
+// changecommit.go and shelvecommit.go are the commands of triggers, which trigger.go keeps from
+// failing or delaying a submit. submit.go starts the review or, if Temporal does not answer,
+// spools the request (spool.go); wait.go waits for its end, and answer.go has what is printed.
+// install.go checks the host of the trigger.
 package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,26 +83,4 @@ printed. With --trigger it is always 0.`,
 	flags.BoolVar(&a.trigger, triggerFlag, false, "run as a Perforce trigger: never fail, print at most one line, end within "+defaultTimeout.String())
 	root.AddCommand(a.changeCommit(), a.shelveCommit(), a.drain(), a.install())
 	return root
-}
-
-const triggerFlag = "trigger"
-
-// defaultTimeout is how long a submit may wait for the starter.
-const defaultTimeout = 2 * time.Second
-
-// runAsTrigger runs execute for a user who waits for the submit to return. The
-// call returns after defaultTimeout even if a file system hangs. It reports no failure
-// to Perforce, which would show an error about a change that is already submitted.
-func runAsTrigger(stdout io.Writer, execute func() error) {
-	done := make(chan error, 1)
-	go func() { done <- execute() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			reason := strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(strings.TrimSpace(err.Error()))
-			fmt.Fprintf(stdout, "criticizer: no review was started: %s\n", reason)
-		}
-	case <-time.After(defaultTimeout):
-		fmt.Fprintf(stdout, "criticizer: no review was started within %v\n", defaultTimeout)
-	}
 }
