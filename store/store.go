@@ -11,7 +11,7 @@
 //
 // Each file holds one aggregate. Read this file first, then jobs.go, where [DB.OpenJob]
 // decides whether a review runs, deliveries.go (the outbox and its reconciliation),
-// deadletters.go and replays.go. artifacts.go, costs.go, findings.go and shelves.go hold what
+// deadletters.go, pages.go and replays.go. artifacts.go, costs.go, findings.go and shelves.go hold what
 // one stage writes; reviews.go and delivery_repair.go what operators see and change.
 package store
 
