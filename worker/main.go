@@ -3,7 +3,7 @@
 //
 // Read roles.go first: what each role needs. runtime.go connects, starts and stops the workers and
 // says whether they are ready, breaker.go stops them during an outage, and secrets.go renews their
-// secrets. watch.go closes the jobs of reviews that were terminated, and pages.go notifies the
+// secrets. watch.go closes the jobs of reviews that were terminated, and oncall.go pages the
 // person on call.
 package main
 
