@@ -59,23 +59,6 @@ func (v reviewView) print(w io.Writer) {
 	}
 }
 
-// whyExcluded returns why a person is not notified, or empty: who is notified has a delivery.
-func (v reviewView) whyExcluded(r store.RecipientDecision) string {
-	switch {
-	case r.Why != nil && *r.Why == "":
-		return ""
-	case r.Why != nil:
-		return "not notified, " + *r.Why
-	case v.SkippedBy != "":
-		return "not notified, the review was skipped"
-	case v.State == review.JobCanceled:
-		return "not notified, the review was canceled"
-	case v.State == review.JobRetryableFailed && !slices.ContainsFunc(v.DeadLetters, func(l deadLetterView) bool { return isUnresolved(l.DeadLetter) }):
-		return "not notified, the review stopped"
-	}
-	return "to be decided, stage notify has not begun"
-}
-
 // gapText names lines that no model could read, and why.
 func gapText(u review.Unread) string {
 	return strings.TrimSpace(fmt.Sprintf("%s, lines %s: %s %s %s", printable(u.Path), u.Lines, u.Why, u.Class, u.Context))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -233,6 +234,23 @@ func (v reviewView) explainMails(ctx context.Context, db *store.DB, person strin
 		all = append(all, explanation{v.Version, "mail", printable(person) + " " + why, ""})
 	}
 	return all, nil
+}
+
+// whyExcluded returns why a person is not notified, or empty: who is notified has a delivery.
+func (v reviewView) whyExcluded(r store.RecipientDecision) string {
+	switch {
+	case r.Why != nil && *r.Why == "":
+		return ""
+	case r.Why != nil:
+		return "not notified, " + *r.Why
+	case v.SkippedBy != "":
+		return "not notified, the review was skipped"
+	case v.State == review.JobCanceled:
+		return "not notified, the review was canceled"
+	case v.State == review.JobRetryableFailed && !slices.ContainsFunc(v.DeadLetters, func(l deadLetterView) bool { return isUnresolved(l.DeadLetter) }):
+		return "not notified, the review stopped"
+	}
+	return "to be decided, stage notify has not begun"
 }
 
 func explainDelivery(ctx context.Context, db *store.DB, d store.OutboxEntry) (why, next string, err error) {
