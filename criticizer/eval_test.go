@@ -146,7 +146,7 @@ func TestEvalFailsWhenAPlantedSecretIsSent(t *testing.T) {
 func TestEvalPrintsATable(t *testing.T) {
 	t.Parallel()
 	_, env := newEvalEnvironment(t)
-	env["CRITICIZER_LLM_PRICE_PER_MILLION_PROMPT"], env["CRITICIZER_LLM_PRICE_PER_MILLION_COMPLETION"] = "1", "2"
+	env["CRITICIZER_LLM_PRICES"] = "1 1 2 USD"
 	got := say(t, env, "eval", "--only", "c-*", "--runs", "2")
 	for _, part := range []string{"reviewed 2 times by llmsim-1; findings compared by their words", "PRECISION", "\nlanguage  C ", "\nclass     defect ", "\nall ", "cost: 0.0"} {
 		if !strings.Contains(got.out, part) {

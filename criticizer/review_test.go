@@ -77,7 +77,7 @@ func TestReviewRerun(t *testing.T) {
 	coverage[0].Lines = append(coverage[0].Lines, review.Lines{First: 2, Last: 3, State: review.LinesHidden, Why: review.SkipRefused})
 	s.world.SetDraft(review.Draft{Coverage: coverage, Unread: []review.Unread{{Path: "//depot/a.go", Lines: "2-3", Why: review.SkipRefused, Class: "CONTENT_POLICY", Context: "400 content_filter"}}})
 	s.review(4712)
-	contains(t, s.must("status", "4712"), "not read", "//depot/a.go 2-3: "+string(review.SkipRefused)+" CONTENT_POLICY 400 content_filter")
+	contains(t, s.must("status", "4712"), "not read", "//depot/a.go, lines 2-3: "+string(review.SkipRefused)+" CONTENT_POLICY 400 content_filter")
 	args[2] = "4712"
 	expire := func(from, to string) {
 		t.Helper()
