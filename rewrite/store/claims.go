@@ -1,3 +1,6 @@
+// Runs and their claims of jobs. queries/jobs.sql has the rules: which jobs a run claims, takes over
+// and recovers.
+
 package store
 
 import (
