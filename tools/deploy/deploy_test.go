@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,38 @@ func TestComposeFileNeedsItsSettings(t *testing.T) {
 	p := projects(t)
 	if p["docker-compose.yml"].Name == p["production.yml"].Name {
 		t.Errorf("both have the volumes of %s", p["production.yml"].Name)
+	}
+}
+
+var (
+	loadedCredential = regexp.MustCompile(`(?m)^#?LoadCredential=([a-z0-9.-]+):/etc/criticizer/secrets/`)
+	credentialOf     = regexp.MustCompile(`(?m)^#?Environment=([A-Z0-9_]+)_FILE=%d/([a-z0-9.-]+)$`)
+)
+
+// The drop-in replaces the environment file: a secret that is not in it is lost.
+func TestCredentialsHaveEverySecret(t *testing.T) {
+	dropIn := string(read(t, docs+"/credentials.conf"))
+	var loaded []string
+	for _, found := range loadedCredential.FindAllStringSubmatch(dropIn, -1) {
+		loaded = append(loaded, found[1])
+	}
+	given := map[string]bool{}
+	for _, found := range credentialOf.FindAllStringSubmatch(dropIn, -1) {
+		if given[found[1]] = true; !slices.Contains(loaded, found[2]) {
+			t.Errorf("%s is a credential that is not loaded", found[1])
+		}
+	}
+	secrets := 0
+	for _, field := range listedSetting.FindAllStringSubmatch(string(read(t, reviewSettings)), -1) {
+		if field[2] != "secret" {
+			continue
+		}
+		if secrets++; !given[field[3]] {
+			t.Errorf("credentials.conf has no lines for %s", field[3])
+		}
+	}
+	if secrets < 15 {
+		t.Errorf("%s lists only %d secrets", reviewSettings, secrets)
 	}
 }
 
