@@ -26,9 +26,10 @@ to the model (a call of a few tokens without any part of a change) and the chann
 p4.state_dir is created. Run it as the user of the workers and with their
 environment.
 
-With --model, only llm.model and each of llm.fallback_models are checked, with a prompt
-of the configured size: does the server have the model, read the whole prompt, and
-give an answer that can be used. That costs as much as one large call to each.
+With --model, only llm.model and each of llm.fallback_models are checked, with a
+prompt of the configured size: does the server have the model, read the whole
+prompt, and give an answer that can be used. That costs as much as one large call
+to each.
 
 Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		Example: "  criticizer doctor --roles fetch,redact",
