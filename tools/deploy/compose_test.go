@@ -29,7 +29,7 @@ var listedSetting = regexp.MustCompile("(?m)^- `([a-z0-9_.]+)`(?: \\((secret|var
 func settings(t *testing.T, page string) map[string]bool {
 	t.Helper()
 	prefix := map[string]string{reviewSettings: "CRITICIZER_", rewriteSettings: "COMPLAINT_REWRITE_"}[page]
-	known := map[string]bool{prefix + "CONFIG": true}
+	known := map[string]bool{prefix + "CONFIG": true, "TEMPORAL_CONFIG_FILE": true, "TEMPORAL_PROFILE": true}
 	for _, field := range listedSetting.FindAllStringSubmatch(string(read(t, page)), -1) {
 		switch name, is, variable := field[1], field[2], field[3]; is {
 		case "secret":
