@@ -36,7 +36,7 @@ func Compare(t *testing.T, program config.Program, of any, root, page string, up
 	if !ok1 || !ok2 {
 		t.Fatalf("%s lacks the marks of its generated part", page)
 	}
-	w := writer{t: t, settings: program.Settings(of), comments: map[string]string{}, prefix: program.Prefix, root: root}
+	w := writer{t: t, settings: program.Settings(of), comments: map[string]string{}, first: map[string]string{}, prefix: program.Prefix, root: root}
 	w.section("")
 	want := before + beginList + w.out.String() + endList + after
 	switch {
@@ -54,6 +54,7 @@ type writer struct {
 	t        *testing.T
 	settings []config.Setting
 	comments map[string]string // by package, struct and field; a package has an entry once it was read
+	first    map[string]string // by comment: the field that is listed with it
 	prefix   string            // of the variables
 	root     string
 	out      strings.Builder
@@ -64,7 +65,13 @@ func (w *writer) section(name string) {
 	w.out.WriteString("\n")
 	for _, s := range w.settings {
 		if !s.Section && parent(s.Name) == name {
-			w.wrap(fmt.Sprintf("- `%s`%s: %s", s.Name, w.aside(s), w.comment(s)), "  ")
+			text := w.comment(s)
+			if first, ok := w.first[text]; ok {
+				text = "as `" + first + "`."
+			} else {
+				w.first[text] = s.Name
+			}
+			w.wrap(fmt.Sprintf("- `%s`%s: %s", s.Name, w.aside(s), text), "  ")
 		}
 	}
 	for _, s := range w.settings {
