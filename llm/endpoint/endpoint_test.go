@@ -18,6 +18,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/cputest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction"
@@ -137,6 +138,7 @@ func TestShapes(t *testing.T) {
 		"comments in data":       {"data: : OPENROUTER PROCESSING\n\n" + part("a", "null") + "data: keep-alive\n\n" + part("b", `"stop"`), Answer{Content: "ab", Finish: "stop", Parts: 2}},
 		"pings":                  {"event: ping\ndata: {\"type\": \"ping\"}\n\ndata: {}\n\n" + part("a", `"stop"`), Answer{Content: "a", Finish: "stop", Parts: 1}},
 		"lines of an event":      {"data: {\"model\":\"m\",\ndata: \"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n", Answer{Content: "a", Finish: "stop", Parts: 1}},
+		"lines, then the end":    {"data: {\"model\":\"m\",\ndata: \"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\ndata: [DONE]\n", Answer{Content: "a", Finish: "stop", Parts: 1}},
 		"messages of all so far": {`data: {"model":"m","choices":[{"message":{"content":"a"}}]}` + "\n\n" + `data: {"choices":[{"message":{"content":"ab"},"finish_reason":"stop"}]}` + "\n\n", Answer{Content: "ab", Finish: "stop", Parts: 2}},
 		"messages beside parts":  {`data: {"model":"m","choices":[{"message":{"content":"a"},"delta":{"content":"a"}}]}` + "\n\n" + `data: {"choices":[{"message":{"content":"ab"},"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\n", Answer{Content: "ab", Finish: "stop", Parts: 2}},
 		"a message at the end":   {part("a", "null") + part("a", "null") + `data: {"choices":[{"message":{"content":"aa"},"finish_reason":"stop"}]}` + "\n\n", Answer{Content: "aa", Finish: "stop", Parts: 3}},
@@ -170,6 +172,21 @@ func TestShapes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The work of an event grows with its lines, not with their square: eight times the lines take
+// less than thirty times as long.
+func TestLinesOfAnEventAreLinear(t *testing.T) {
+	of := func(lines int) func() {
+		body := "data: {\n" + strings.Repeat("data: \"k\":1,\n", lines) + "data: \"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n"
+		return func() {
+			var a Answer
+			if err := a.receive(strings.NewReader(body), http.Header{}, 10); err != nil || a.Content != "a" {
+				t.Errorf("answer %+v, error %v", a, err)
+			}
+		}
+	}
+	cputest.Linear(t, 30, 4*time.Millisecond, of(1_500), of(12_000))
 }
 
 func TestUsageOfVendors(t *testing.T) {

@@ -61,9 +61,7 @@ func (r *events) line(line []byte, last bool) error {
 	value = bytes.TrimSpace(value)
 	switch field := string(name); {
 	case len(line) == 0 && r.data != nil:
-		if r.cut = last; !last {
-			return malformed(r.header)
-		}
+		return r.join(last)
 	case field == "" || field == "id" || field == "retry": // of a blank line or a comment, too
 	case field == "event":
 		r.named, r.begun = string(value), true
@@ -71,17 +69,18 @@ func (r *events) line(line []byte, last bool) error {
 		return r.event(value, true)
 	case field == "data" && string(value) == "[DONE]":
 		r.ended, r.begun = true, true
+		if json.Valid(r.data) { // it comes in place of the blank line
+			return r.join(last)
+		}
 	case field == "data" && r.named == "error":
 		return r.event(value, true)
 	case field == "data":
+		isFirst := r.data == nil
 		r.data, r.begun = append(r.data, value...), true
 		switch {
-		case json.Valid(r.data):
-			value, r.data = r.data, nil
-			return r.event(value, false)
-		case last:
-			r.cut = true
-		case !bytes.HasPrefix(r.data, []byte("{")): // such as a comment that a gateway took for data
+		case last || isFirst && json.Valid(value): // some gateways send no blank line
+			return r.join(last)
+		case isFirst && !bytes.HasPrefix(value, []byte("{")): // such as a comment that a gateway took for data
 			r.data = nil
 		}
 	case r.begun && line[0] == '{': // an event without its mark
@@ -100,6 +99,21 @@ func (r *events) line(line []byte, last bool) error {
 		}
 		return r.event(whole, false)
 	}
+	return nil
+}
+
+// join adds the event of the lines of data so far. The lines of an event are checked once, at
+// its end: a check after each of them takes the square of their length.
+func (r *events) join(last bool) error {
+	data := r.data
+	r.data = nil
+	switch {
+	case json.Valid(data):
+		return r.event(data, false)
+	case !last:
+		return malformed(r.header)
+	}
+	r.cut = true
 	return nil
 }
 
