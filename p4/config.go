@@ -128,7 +128,7 @@ func (c Config) Check(p *config.Problems) {
 }
 
 // address matches P4PORT: [protocol:][host:]port.
-var address = regexp.MustCompile(`(?s)^(?:(ssl|tcp)(?:4|6|46|64)?:)?(?:(.+):)?[^:]*$`)
+var address = regexp.MustCompile(`(?s)^(?:(ssl|tcp)(?:4|6|46|64)?:)?(?:(.*):)?[^:]*$`)
 
 // Connections returns the connection to the server. The default protocol is tcp, the default
 // host this one. The ticket does not count as a secret here: every connection needs it, so

@@ -57,6 +57,7 @@ func TestConnections(t *testing.T) {
 		encrypted bool
 	}{
 		"1666": {"localhost", false}, "perforce:1666": {"perforce", false}, "tcp46:perforce:1666": {"perforce", false},
+		":1666": {"localhost", false}, "ssl::1666": {"localhost", true},
 		"ssl:1666": {"localhost", true}, "ssl64:perforce:1666": {"perforce", true},
 		"[::1]:1666": {"::1", false}, "tcp6:[::1]:1666": {"::1", false}, "ssl:[2001:db8::1]:1666": {"2001:db8::1", true},
 	} {
