@@ -51,8 +51,12 @@ func (b *bulk[T]) addDryRun(cmd *cobra.Command) {
 
 // parse reads the operands.
 func (b *bulk[T]) parse(cmd *cobra.Command, args []string) error {
-	if filtered := slices.ContainsFunc(b.filters, cmd.Flags().Changed); filtered == (len(args) > 0) {
-		return badUsage("%s wants IDs or filters, not both: --%s", cmd.Name(), strings.Join(b.filters, ", --"))
+	filters := "--" + strings.Join(b.filters, ", --")
+	switch filtered := slices.ContainsFunc(b.filters, cmd.Flags().Changed); {
+	case filtered && len(args) > 0:
+		return badUsage("%s wants IDs or filters, not both: delete the IDs, or the filters of %s", cmd.Name(), filters)
+	case !filtered && len(args) == 0:
+		return badUsage("%s has neither IDs nor filters: name each %s by its ID, or choose by %s", cmd.Name(), b.of, filters)
 	}
 	for _, arg := range args {
 		id, err := parseID(b.of, arg)

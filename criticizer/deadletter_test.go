@@ -187,7 +187,7 @@ func TestManyDeadLetters(t *testing.T) {
 	if contains(t, mixed.out, "failed: 2"); mixed.status != 1 {
 		t.Errorf("letters that are resolved: %+v", mixed)
 	}
-	checkRefusal(t, "no filter", s.criticizer("deadletter", "resolve", "--reason", "x"), 2, "wants IDs")
+	checkRefusal(t, "no filter", s.criticizer("deadletter", "resolve", "--reason", "x"), 2, "neither IDs nor filters")
 }
 
 // open is the open dead letter of a changelist.
@@ -375,7 +375,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 		"a stage that does not exist":       {args: []string{"deadletter", "list", "--stage", "lunch"}, status: 2, want: `--stage "lunch": want`},
 		"a state that does not exist":       {args: []string{"deadletter", "list", "--state", "sad"}, status: 2, want: `--state "sad": want`},
 		"ids and a class":                   {args: []string{"deadletter", "replay", id, "--class", "AUTH_DENIED", "--reason", reason}, status: 2, want: "not both"},
-		"neither ids nor a class":           {args: []string{"deadletter", "replay", "--reason", reason}, status: 2, want: "wants IDs"},
+		"neither ids nor a class":           {args: []string{"deadletter", "replay", "--reason", reason}, status: 2, want: "neither IDs nor filters: name each dead letter by its ID, or choose by --class, --stage,"},
 		"a flag that does not exist":        {args: []string{"deadletter", "list", "-colour"}, status: 2, want: "colour"},
 		"an action that does not exist":     {args: []string{"deadletter", "bury", id}, status: 2, want: "bury"},
 		"a command that does not exist":     {args: []string{"bury"}, status: 2, want: "bury"},

@@ -168,7 +168,7 @@ func TestResendOfAClass(t *testing.T) {
 	} else {
 		contains(t, got.out, "requeued: 1, skipped: 0, failed: 0", "deadletter replay 1 --reason")
 	}
-	checkRefusal(t, "neither", r.run("resend", "--reason", "INC-1"), 2, "wants IDs")
+	checkRefusal(t, "neither", r.run("resend", "--reason", "INC-1"), 2, "neither IDs nor filters: name each delivery by its ID, or choose by --class, --changelist,")
 	checkRefusal(t, "both", r.run("resend", fmt.Sprint(r.alice), "--class", "TOO_LARGE", "--reason", "INC-1"), 2, "wants IDs")
 }
 
@@ -236,7 +236,7 @@ func TestBadDecisionChangesNothing(t *testing.T) {
 		"no reason":                    {"waive " + alice, 2, "\"reason\" not set"},
 		"a secret for a reason":        {"waive " + alice + " --reason ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3", 1, "seems to contain a secret"},
 		"a row that does not exist":    {"waive 99 --reason INC-1", 1, "does not exist"},
-		"no row":                       {"waive --reason INC-1", 2, "wants IDs"},
+		"no row":                       {"waive --reason INC-1", 2, "neither IDs nor filters"},
 		"a word for a row":             {"waive alice --reason INC-1", 2, "is not the ID"},
 		"an address with a header":     {"readdress " + alice + " a@corp.test\r\nBcc:x@corp.test --reason INC-1", 2, "not a mail address"},
 		"an address with a name":       {"readdress " + alice + " Al<a@corp.test> --reason INC-1", 2, "not a mail address"},
