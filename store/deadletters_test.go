@@ -474,6 +474,15 @@ func TestDecisionsLeaveATrail(t *testing.T) { // (processing 8.5.5)
 	}
 }
 
+func TestClaimPageReturnsTheErrorOfItsClaim(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	exec(t, d.Conn(t), "alter table criticizer.pages rename to gone")
+	if page, _, _, ok, err := books.ClaimPage(t.Context(), time.Minute); ok || err == nil {
+		t.Errorf("claimed %+v, error %v", page, err)
+	}
+}
+
 // A bug and a denied credential page at once, any other class only when a replay has
 // failed again (processing 8.1, 8.5).
 func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {

@@ -44,6 +44,8 @@ func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.P
 	row, err := d.Queries.ClaimPage(ctx, lease)
 	if postgres.NoRow(err) {
 		return failure.Page{}, nil, 0, false, nil
+	} else if err != nil {
+		return failure.Page{}, nil, 0, false, err
 	}
 	outages, err := d.Outages(ctx)
 	if err != nil {
@@ -64,7 +66,7 @@ func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.P
 		Changelist: int64(row.Changelist), ReviewVersion: int(row.Version),
 		Stage: row.Stage, ErrorClass: row.ErrorClass, Hint: hint, LastFailureAt: row.LastFailureAt,
 		DeadLetterID: row.DeadLetterID, WorkflowID: row.WorkflowID, RunID: row.RunID,
-	}, row.AcceptedBy, row.Attempts, err == nil, err
+	}, row.AcceptedBy, row.Attempts, true, nil
 }
 
 // MarkPageAccepted records that a channel has accepted the page.
