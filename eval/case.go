@@ -75,7 +75,11 @@ func (p *caseParser) checkItem(ok bool, field string, item int, format string, a
 	line, part := 1, field
 	for entry := range slices.Chunk(p.tree.Content[0].Content, 2) {
 		if value := entry[1]; entry[0].Value == field {
-			if line = value.Line; item >= 0 {
+			line = value.Line
+			if value.Kind == yaml.AliasNode {
+				value = value.Alias
+			}
+			if item >= 0 {
 				line, part = value.Content[item].Line, fmt.Sprintf("%s[%d]", field, item)
 			}
 		}
@@ -89,11 +93,7 @@ func (p *caseParser) parse(ctx context.Context, text string) {
 		err = p.tree.Load(&p.Case, yaml.WithKnownFields())
 	}
 	if at, ok := errors.AsType[*yaml.LoadError](err); ok {
-		hint := ""
-		if strings.Contains(at.Message, "field line ") {
-			hint = ": write lines: N-N"
-		}
-		p.addf("%s:%d: %s%s", caseFile, at.Mark.Line, at.Message, hint)
+		p.addf("%s:%d: %s", caseFile, max(at.Mark.Line, 1), explain(at.Message))
 		return
 	} else if err != nil {
 		p.addf("%s: %w", caseFile, err)
@@ -121,6 +121,59 @@ func (p *caseParser) parse(ctx context.Context, text string) {
 		planted := s != "" && (strings.Contains(p.description, s) || slices.ContainsFunc(p.edits, func(e local.Edit) bool { return strings.Contains(e.Before+e.After, s) }))
 		p.checkItem(planted, "secrets", i, "is neither in the files nor in the description")
 	}
+}
+
+// Messages of the YAML library that name Go types.
+var (
+	unknownField = regexp.MustCompile(`^field (.+) not found in type eval\.(\w+)$`)
+	wrongType    = regexp.MustCompile("^cannot construct !!(\\w+)(?: `(?s:(.*))`)? into (\\S+)$")
+)
+
+// explain returns a message of the YAML library in the words of docs/eval.md.
+func explain(message string) string {
+	switch message {
+	case "yaml: no documents in stream":
+		return "has no fields: write at least language, and expected or clean"
+	case "yaml: expected single document, found multiple":
+		return "holds several documents: delete all --- lines but the first"
+	}
+	if m := unknownField.FindStringSubmatch(message); m != nil {
+		switch field, of := m[1], m[2]; {
+		case field == "line":
+			return "line: is not a field: write lines: N-N"
+		case of == "Expectation":
+			return field + ": is not a field of a finding: write one of path, lines, category, about, says"
+		default:
+			return field + ": is not a field of a case: write one of language, clean, hostile, repository, commits, expected, allowed, forbidden, markers, secrets"
+		}
+	}
+	if m := wrongType.FindStringSubmatch(message); m != nil {
+		is, want := m[2], m[3]
+		switch m[1] {
+		case "seq":
+			is = "a list"
+		case "map":
+			is = "a mapping"
+		default:
+			is = strconv.Quote(is)
+		}
+		switch want {
+		case "eval.Case":
+			want = "the fields of a case, as name: value"
+		case "eval.Expectation":
+			want = "a finding with the fields path and says"
+		case "[]eval.Expectation":
+			want = "a list of findings"
+		case "[]string":
+			want = "a list of texts"
+		case "string", "review.Category":
+			want = "a text"
+		case "bool":
+			want = "true or false"
+		}
+		return fmt.Sprintf("is %s: want %s", is, want)
+	}
+	return message
 }
 
 // readCommits reads the change from a repository.
