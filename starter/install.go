@@ -22,6 +22,7 @@ import (
 // trigger table.
 type installer struct {
 	program, configFile string // absolute paths; configFile is empty if there is none
+	goos                string // of this host
 	depotPath           string
 	shelves             bool
 	timeout             time.Duration
@@ -30,7 +31,7 @@ type installer struct {
 }
 
 func (a *app) install() *cobra.Command {
-	var i installer
+	i := installer{goos: runtime.GOOS}
 	var printLines bool
 	cmd := &cobra.Command{
 		Use:   "install",
@@ -80,19 +81,25 @@ func (i *installer) lines(a *app) (string, error) {
 		return "", fmt.Errorf("find this program: %w", err)
 	}
 	command := i.program
-	words := []string{i.program}
+	words, variables := []string{i.program}, []string{}
 	for _, name := range []string{"TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE"} { // the Perforce server does not have them
-		if value := a.getenv(name); value != "" {
-			words = append(words, value)
-			command = name + "=" + value + " " + command
+		value := a.getenv(name)
+		if value == "" {
+			continue
 		}
+		if name == "TEMPORAL_CONFIG_FILE" {
+			if value, err = filepath.Abs(value); err != nil {
+				return "", fmt.Errorf("find the file of profiles: %w", err)
+			}
+		}
+		words, variables = append(words, value), append(variables, name+"="+value)
 	}
-	switch {
-	case command == i.program:
-	case runtime.GOOS == "windows": // has no env: the variables are those of the service
-		command = i.program
+	switch set := strings.Join(variables, " "); {
+	case set == "":
+	case i.goos == "windows": // has no env
+		i.report("variables", "the lines cannot set "+set+": set each for the service of the Perforce server", nil)
 	default:
-		command = "/usr/bin/env " + command
+		command = "/usr/bin/env " + set + " " + command
 	}
 	file := trigger.Program.File(a.configPath, a.getenv)
 	if _, err := os.Stat(file); err == nil { // else there is none: a.load has checked it

@@ -63,7 +63,8 @@ func TestInstallNamesProblems(t *testing.T) {
 	}
 }
 
-// The line sets the profile of the connection, because the Perforce server does not.
+// The line sets the profile of the connection, because the Perforce server does not. Its paths are
+// absolute even if those of the installer are not.
 func TestInstallPrintsTheProfile(t *testing.T) {
 	t.Parallel()
 	program, err := os.Executable()
@@ -72,16 +73,33 @@ func TestInstallPrintsTheProfile(t *testing.T) {
 	profiles, file := filepath.Join(dir, "temporal.toml"), filepath.Join(dir, "starter.yaml")
 	testkit.NoError(t, os.WriteFile(profiles, []byte("[profile.starter]\naddress = \"127.0.0.1:1\"\n[profile.\"a b\"]\n"), 0o600))
 	testkit.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "starter: {spool_dir: %q}\n", filepath.Join(dir, "spool")), 0o600))
+	workDir, err := os.Getwd()
+	testkit.NoError(t, err)
+	relative, err := filepath.Rel(workDir, profiles)
+	testkit.NoError(t, err)
 	for profile, want := range map[string]string{
-		"starter": `"/usr/bin/env TEMPORAL_CONFIG_FILE=` + profiles + " TEMPORAL_PROFILE=starter " + program + " --config " + file + " --trigger change-commit",
+		"starter": `"/usr/bin/env TEMPORAL_PROFILE=starter TEMPORAL_CONFIG_FILE=` + profiles + " " + program + " --config " + file + " --trigger change-commit",
 		"a b":     "characters that need quotes",
 	} {
-		vars := map[string]string{"TEMPORAL_CONFIG_FILE": profiles, "TEMPORAL_PROFILE": profile}
+		vars := map[string]string{"TEMPORAL_CONFIG_FILE": relative, "TEMPORAL_PROFILE": profile}
 		var out strings.Builder
 		err := run(t.Context(), []string{"--config", file, "install", "--print"}, func(name string) string { return vars[name] }, nil, &out, &out)
 		if text := out.String() + fmt.Sprint(err); !strings.Contains(text, want) {
 			t.Errorf("%s: it wrote\n%s\nwant %q", profile, text, want)
 		}
+	}
+}
+
+// On Windows the lines set no variables: the output names those that the service needs.
+func TestInstallNamesTheVariablesOfAService(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	i := installer{goos: "windows", depotPath: "//depot/...", stderr: &out}
+	vars := map[string]string{"TEMPORAL_PROFILE": "starter"}
+	lines, err := i.lines(&app{configPath: filepath.Join(t.TempDir(), "none.yaml"), getenv: func(name string) string { return vars[name] }})
+	testkit.NoError(t, err)
+	if strings.Contains(lines, "TEMPORAL") || !strings.Contains(out.String(), "TEMPORAL_PROFILE=starter: set each for the service") {
+		t.Errorf("lines %q, output %q", lines, out.String())
 	}
 }
 
