@@ -44,9 +44,11 @@ func (r *runtime) checkOf(variable string) func(secret.Value) error {
 			database.URL = s
 			return database.Check()
 		},
-		"CRITICIZER_EVIDENCE_KEY":  evidence.Check,
-		"OPENAI_API_KEY":           secret.CheckKeys,
-		"CRITICIZER_SMTP_PASSWORD": secret.CheckKeys,
+		"CRITICIZER_EVIDENCE_KEY":          evidence.Check,
+		"OPENAI_API_KEY":                   secret.CheckKeys,
+		"CRITICIZER_SMTP_PASSWORD":         secret.CheckKeys,
+		"CRITICIZER_MAIL_JOURNAL_PASSWORD": secret.CheckKeys,
+		"CRITICIZER_MAIL_BOUNCES_PASSWORD": secret.CheckKeys,
 		"CRITICIZER_REDACTION_KEY": func(secret.Value) error {
 			return errors.New("it must be the same for redact and llm at any time: restart both, as in: criticizer help security.md")
 		},

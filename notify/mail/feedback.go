@@ -61,7 +61,9 @@ func (a Answers) Feedback(ctx context.Context) (found []review.FeedbackMail, err
 		newest := uids.AllUIDs()
 		slices.Reverse(newest) // of more than one query may read, the oldest are left out
 		for batch := range slices.Chunk(newest, maxMessages) {
-			messages, err := box.fetch(batch, section)
+			// One without its text does not keep the others unread. If the server delivers it
+			// later, it is read then.
+			messages, err := box.readSome(imap.UIDSetNum(batch...), section)
 			if err != nil {
 				return err
 			}

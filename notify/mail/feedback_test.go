@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -82,6 +83,29 @@ func TestFeedbackByMail(t *testing.T) {
 			t.Errorf("%s: counted as %+v", name, got)
 		case tc.note != "" && (len(got) != 1 || got[0].Token != answerToken || got[0].Opinion != review.OpinionWrong || got[0].Note != strings.Trim(tc.note, "-")):
 			t.Errorf("%s: got %+v, want the note %q", name, got, tc.note)
+		}
+	}
+}
+
+// An answer whose text the server does not deliver does not keep the others unread.
+func TestAnswerWithoutItsText(t *testing.T) {
+	t.Parallel()
+	text := strings.ReplaceAll(relayed+"From: ann@example.com\nSubject: "+subjectOf("ann@example.com", review.OpinionWrong)+"\n\nNo\n", "\n", "\r\n")
+	for name, other := range map[string]string{"left out": "", "without its text": "* 1 FETCH (UID 1 INTERNALDATE \"01-Nov-2026 10:00:00 +0000\")\r\n"} {
+		box := serveIMAP(t, func(command string, _ func() string) (untagged, answer string) {
+			switch {
+			case strings.HasPrefix(command, "EXAMINE"):
+				return "* 2 EXISTS\r\n* FLAGS ()\r\n* OK [UIDVALIDITY 1] ok\r\n", ""
+			case strings.HasPrefix(command, "UID SEARCH"):
+				return "* SEARCH 1 2\r\n", ""
+			case strings.HasPrefix(command, "UID FETCH"):
+				return other + fmt.Sprintf("* 2 FETCH (UID 2 INTERNALDATE \"01-Nov-2026 11:00:00 +0000\" BODY[]<0> {%d}\r\n%s)\r\n", len(text), text), ""
+			}
+			return "", ""
+		})
+		answers := Answers{Mailbox: box, Keys: testKeys, Relay: "mx.example.com", Redact: func(s string) (string, error) { return s, nil }}
+		if got, err := answers.Feedback(t.Context()); err != nil || len(got) != 1 || got[0].Note != "No" {
+			t.Errorf("%s: got %+v, error %v", name, got, err)
 		}
 	}
 }

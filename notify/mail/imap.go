@@ -29,12 +29,14 @@ type Mailbox struct {
 	Server ServerURL `yaml:"server"`
 	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
-	// Password or access token of the account.
+	// Password or access token of the account. During a rotation the old one is in a second line:
+	// it is used if the server rejects the first.
 	Password secret.Value `yaml:"password"`
 }
 
 // Check implements the checks of package config.
 func (m Mailbox) Check(p *config.Problems) {
+	p.Keys("password", m.Password)
 	m.Server.check(p, m.Password, "imap", "imaps", "imap+insecure", inboxScheme)
 }
 
@@ -60,19 +62,17 @@ type openMailbox struct{ *imapclient.Client }
 func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	client, err := m.connect(ctx)
+	var client *imapclient.Client
+	var err error
+	for _, password := range m.Password.Keys() { // the old one if the server rejects the new one
+		if client, err = m.signIn(ctx, password.Reveal()); err == nil || failure.ClassOf(err) != failure.AuthDenied {
+			break
+		}
+	}
 	if err != nil {
-		return m.explain(ctx, "connect", err)
+		return err
 	}
 	defer func() { _ = client.Close() }()
-	if to, password := m.Server.endpoint(), m.Password.Reveal(); to.byToken {
-		err = client.Authenticate(xoauth2{to.user, strings.TrimSpace(password)})
-	} else {
-		err = client.Login(to.user, password).Wait()
-	}
-	if err != nil {
-		return m.explain(ctx, "sign in", err)
-	}
 	if _, err := client.Select("INBOX", &imap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
 		return m.explain(ctx, "open the mailbox", err)
 	}
@@ -80,6 +80,24 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 		return m.explain(ctx, "search", err)
 	}
 	return nil
+}
+
+// signIn returns a connection of its own for each password: some servers end it after a rejection.
+func (m Mailbox) signIn(ctx context.Context, password string) (*imapclient.Client, error) {
+	client, err := m.connect(ctx)
+	if err != nil {
+		return nil, m.explain(ctx, "connect", err)
+	}
+	if to := m.Server.endpoint(); to.byToken {
+		err = client.Authenticate(xoauth2{to.user, strings.TrimSpace(password)})
+	} else {
+		err = client.Login(to.user, password).Wait()
+	}
+	if err != nil {
+		_ = client.Close()
+		return nil, m.explain(ctx, "sign in", err)
+	}
+	return client, nil
 }
 
 // Ping signs in to the mailbox and opens it. Errors have the class that a look-up
@@ -180,14 +198,18 @@ func (b openMailbox) fetch(found []imap.UID, section *imap.FetchItemBodySection)
 	return messages, err
 }
 
-// read reads a section of messages, with their UID and time. It returns an error if a message
-// comes without the section: some servers leave out what they cannot read
-// (modern-email/defects#36), and go-imap takes the flags that a server announces in between
-// (RFC 3501 7.4.2) for the answer.
+// read reads a section of messages, all of them: it returns an error if a message comes without it.
 func (b openMailbox) read(which imap.NumSet, section *imap.FetchItemBodySection) ([]*imapclient.FetchMessageBuffer, error) {
-	messages, err := b.Fetch(which, &imap.FetchOptions{UID: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}}).Collect()
+	messages, err := b.readSome(which, section)
 	if err == nil && slices.ContainsFunc(messages, func(m *imapclient.FetchMessageBuffer) bool { return m.FindBodySection(section) == nil }) {
 		err = fmt.Errorf("a message was fetched without its text: %w", io.ErrUnexpectedEOF)
 	}
 	return messages, err
+}
+
+// readSome reads a section of messages, with their UID and time. A message may come without the
+// section: some servers leave out what they cannot read (modern-email/defects#36), and go-imap
+// takes the flags that a server announces in between (RFC 3501 7.4.2) for the answer.
+func (b openMailbox) readSome(which imap.NumSet, section *imap.FetchItemBodySection) ([]*imapclient.FetchMessageBuffer, error) {
+	return b.Fetch(which, &imap.FetchOptions{UID: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}}).Collect()
 }

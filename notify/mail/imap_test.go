@@ -13,6 +13,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -543,6 +544,35 @@ func TestMailboxWithAccessToken(t *testing.T) {
 		}
 		_, err := journal{box}.find(t.Context(), testRef())
 		checkError(t, err, failure.AuthDenied, "")
+	}
+}
+
+// A mailbox is opened with the old password, in the second line, only if the server rejects the
+// new one (security 9.3.5).
+func TestMailboxPasswordRotation(t *testing.T) {
+	t.Parallel()
+	for lines, class := range map[string]failure.Class{
+		testPassword + "\nold\n": "", "new\n" + testPassword: "", "new\nold": failure.AuthDenied,
+	} {
+		box := serveMailbox(t, nil)
+		box.Password = secret.New(lines)
+		if err := box.Ping(t.Context()); class == "" && err != nil || class != "" && failure.ClassOf(err) != class {
+			t.Errorf("%q: %v, want class %q", lines, err, class)
+		}
+	}
+	for refusal, want := range map[string]int{"NO wrong": 2, "NO [UNAVAILABLE] later": 1} {
+		var tried atomic.Int32
+		box := serveIMAP(t, func(command string, _ func() string) (untagged, answer string) {
+			if strings.HasPrefix(command, "LOGIN") {
+				tried.Add(1)
+				return "", refusal
+			}
+			return "", ""
+		})
+		box.Password = secret.New("new\nold")
+		if err := box.Ping(t.Context()); err == nil || int(tried.Load()) != want {
+			t.Errorf("%s: tried %d times, error %v, want %d times", refusal, tried.Load(), err, want)
+		}
 	}
 }
 
