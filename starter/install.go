@@ -82,7 +82,7 @@ func (i *installer) lines(a *app) (string, error) {
 	}
 	command := i.program
 	words, variables := []string{i.program}, []string{}
-	for _, name := range []string{"TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE"} { // the Perforce server does not have them
+	for _, name := range []string{"TEMPORAL_CONFIG_FILE", "TEMPORAL_PROFILE"} { // the Perforce server does not have them
 		value := a.getenv(name)
 		if value == "" {
 			continue

@@ -78,7 +78,7 @@ func TestInstallPrintsTheProfile(t *testing.T) {
 	relative, err := filepath.Rel(workDir, profiles)
 	testkit.NoError(t, err)
 	for profile, want := range map[string]string{
-		"starter": `"/usr/bin/env TEMPORAL_PROFILE=starter TEMPORAL_CONFIG_FILE=` + profiles + " " + program + " --config " + file + " --trigger change-commit",
+		"starter": `"/usr/bin/env TEMPORAL_CONFIG_FILE=` + profiles + " TEMPORAL_PROFILE=starter " + program + " --config " + file + " --trigger change-commit",
 		"a b":     "characters that need quotes",
 	} {
 		vars := map[string]string{"TEMPORAL_CONFIG_FILE": relative, "TEMPORAL_PROFILE": profile}
