@@ -75,6 +75,7 @@ mail:
   settle: %[12]s
   bounces: {server: "imap+insecure://%[7]s@127.0.0.1:%[9]d"}
 %[10]sstarter: {spool_dir: %[11]q}
+worker: {no_breaker: true}
 `, in.temporal.Address, in.temporal.Name, in.path("p4"), in.path("p4home"), m.model.URL+"/v1", mailServer.port(), in.sender(), mailHostDomain,
 		mailboxes.port(), in.evidence(mailboxes.port()), in.path("spool"), settleWindow))
 	workerEnv := in.setEnv(database, postgres.port())

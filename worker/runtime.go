@@ -197,7 +197,7 @@ func (r *runtime) workers(ctx context.Context, s role) ([]breaker.Worker, error)
 	}
 	var workers []breaker.Worker
 	for _, q := range queues {
-		if contract.HasBreaker(q.name) {
+		if !r.cfg.Worker.NoBreaker && contract.HasBreaker(q.name) {
 			workers = append(workers, r.newBreaker(ctx, s, q, db))
 			continue
 		}

@@ -21,6 +21,8 @@ type Worker struct {
 	LLMAtOnce int `yaml:"llm_at_once" default:"64" check:"not-negative"`
 	// Notify stages that one worker runs at the same time, and posts to each channel.
 	NotifyAtOnce int `yaml:"notify_at_once" default:"16" check:"not-negative"`
+	// Whether workers run without circuit breakers (docs/runbook.md).
+	NoBreaker bool `yaml:"no_breaker" default:"false"`
 	// How long a stopping worker waits for its attempts. Then it cancels them, and other
 	// workers retry them.
 	StopGrace time.Duration `yaml:"stop_grace" default:"20s" check:"positive"`
