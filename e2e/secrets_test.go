@@ -16,7 +16,7 @@ import (
 // (security 9.3.3).
 func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in := newInstallation(t, newDepot(t, manyChanges(4)...)) // the answers about one change are asked for once
 	var validKey atomic.Value
 	validKey.Store("first-key")
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,10 +36,10 @@ func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 		t.Helper()
 		waitFor(t, text+" in the log", func() bool { return strings.Contains(in.log.String(), text) })
 	}
-	mustReview := func(version string) {
+	mustReview := func(changelist string) {
 		t.Helper()
-		if a := in.mustStart("--review-version", version, "--wait", "1"); a.State != review.JobSucceeded {
-			t.Errorf("version %s: %+v", version, a)
+		if a := in.mustStart("--wait", changelist); a.State != review.JobSucceeded {
+			t.Errorf("changelist %s: %+v", changelist, a)
 		}
 	}
 	mustReview("1")
