@@ -161,22 +161,36 @@ func (a Answers) proven(header messagemail.Header, sender string) bool {
 
 // quoted matches where a mail program begins to write by itself: what follows is our own text or
 // a signature. The words differ between languages, the form does not: a rule, a line with a time
-// and an address or a quote below, and a head of fields whose first one holds an address.
+// and an address or a quote below, and a head of fields with an address and a time. Readers write
+// about lines, times and addresses, too: each form is matched as a whole.
 var quoted = regexp.MustCompile(`(?m)^(?:` + strings.Join([]string{
 	`>`, `-- $`, `-----`, `_____`,
 	`On .*(?:\n.*)?wrote:$`,
-	timePattern + `.*(?:\n.*)?@.*(?:\n.*)?[:：]$`, // Le lun. 15 nov. 2021 à 19:42, Bot <bot@example.com> a écrit :
-	timePattern + `.*(?:\n.*)?[:：]\n+>`,
-	`\s*\*?\pL{2,6}\*?\s?:.*(?:\n.*)?@.*\n\s*\*?\pL[\pL ]*\s?:`, // Von: Bot <bot@example.com>, Gesendet: ...
-	`(?:Sent from|Get|Gesendet von|Von|Envoyé depuis|Envoyé de|Envoyé à partir de|Enviado desde|Enviado do|Inviato da|Verzonden vanaf) ` +
-		`(?:my|meinem|mon|mi|meu|mijn|Outlook|Mail|Yahoo|Samsung)\b.*$`,
+	// Le lun. 15 nov. 2021 à 19:42, Bot <bot@example.com> a écrit :
+	`.*\b(?:` + year + `|` + clock + `).*(?:\n.*)?[<(]\s?[^\s<>()]+@[^\s<>()]+\s?[>)] ?\n?(?:\S+ ?){0,3}[:：]$`,
+	dateAndTime + `.*(?:\n.*)?@.*(?:\n.*)?[:：]$`,
+	dateAndTime + `.*(?:\n.*)?[:：]\n+>`,
+	// Von: Bot <bot@example.com>, An: ..., Gesendet: Donnerstag, 23. März 2023 17:11
+	`\s*\*?\pL{2,6}\*?\s?:.*(?:\n.*)?@.*` + `(?:` + field + `.*){0,3}` + field + dateAndTime,
+	sentFrom + `(?:(?:my|meinem|mon|mi|meu|mijn) )?` + device + `(?: [\w.&-]+){0,3}$`,
+	sentFrom + `(?:Outlook|Mail|Yahoo Mail)(?: \pL+ ` + platform + `)?\.?(?: ?<\S+>)?$`,
+	`Get Outlook for ` + platform + `(?: ?<\S+>)?$`,
 }, "|") + `)`)
+
+const (
+	year  = `\b20\d\d`
+	clock = `\b\d\d?[:.h]\d\d`
+	// dateAndTime matches a line up to both.
+	dateAndTime = `.*(?:` + year + `.*` + clock + `|` + clock + `.*` + year + `)`
+	// field is a line with a field of a head.
+	field    = `\n\s*\*?\pL[\pL ]*\*?\s?:`
+	sentFrom = `(?:Sent from|Gesendet von|Von|Envoyé depuis|Envoyé de|Envoyé à partir de|Enviado desde|Enviado do|Inviato da|Inviato dal|Verzonden vanaf) `
+	device   = `(?:iPhone|iPad|Samsung|Galaxy|Android|HUAWEI|Huawei|Xiaomi|Pixel|OnePlus|BlackBerry|[Pp]hone|[Mm]obile|[Ss]martphone|Handy|Mobiltelefon)`
+	platform = `(?:iOS|Android|Windows(?: \d+)?|Mac|iPhone|iPad)`
+)
 
 // blanksAtEnd are what some programs leave at the end of a line. A signature begins with one.
 var blanksAtEnd = regexp.MustCompile(`(?m)([^-\n])[ \t]+$`)
-
-// timePattern matches a line up to a year or a time of day.
-const timePattern = `.*\b(?:20\d\d|\d\d?[:.h]\d\d)`
 
 // textOf returns the text of HTML up to the first quote.
 func textOf(markup string) string {

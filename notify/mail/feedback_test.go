@@ -134,11 +134,32 @@ func TestNote(t *testing.T) {
 		"Yahoo, French":        "      De : Robot <robot@example.com>\n À : ann <ann@example.com>\n Envoyé le : Mercredi 30 novembre 2016 10h30\n\nTest",
 		"Outlook for iOS":      "Get Outlook for iOS<https://aka.ms/o0ukef>\n________________________________\nFrom: Robot <robot@example.com>",
 		"a phone":              "Sent from my iPhone",
+		"Outlook, bare":        "From: robot@example.com\nTo: ann@example.com\nSubject: Review\nDate: Mon, Aug 26, 2019 at 4:37 PM\n\nTest",
+		"Chinese":              "在 2019-08-26 16:37:11，robot@example.com 写道：\n\nTest",
 		"a phone, German":      "Von meinem iPhone gesendet",
+		"a phone by its maker": "Sent from my Samsung Galaxy smartphone.",
+		"Windows":              "Sent from Mail for Windows 10",
+		"Yahoo":                "Sent from Yahoo Mail on Android",
 		"a signature":          "-- \nAnn",
 	} {
 		if got, want := note(strings.ReplaceAll(answer+"\n\n"+added, "\n", "\r\n")), "It is closed by the caller: see line 5."; got != want {
 			t.Errorf("%s: %q", name, got)
+		}
+		if got := note(added); got != "" {
+			t.Errorf("%s, without an answer: %q", name, got)
+		}
+	}
+	for _, own := range []string{
+		"In line 10:20 the guard is there:",
+		"Wrong: bob@example.com wrote the guard\nReason: it is checked at 10:20.",
+		"Author: Bob <bob@example.com>\nReason: he checks it",
+		"Since 2023 the caller checks this.\nSee the docs of @param,\nespecially:",
+		"Get Mail by id is checked by the caller",
+		"Sent from my handler the value is never nil",
+		"Sent from Mail on each error: it is logged",
+	} {
+		if got, want := note(own+"\n\n> if x\n"), strings.ReplaceAll(own, "\n", " "); got != want {
+			t.Errorf("of %q only %q is left", want, got)
 		}
 	}
 	for name, markup := range map[string]string{
