@@ -521,18 +521,20 @@ func TestAsyncWorkerCrashes(t *testing.T) {
 
 // An attempt is counted before its call: a job whose every call crashes its worker is
 // called at most max_attempts times, whether the same run or, after the claim timeout,
-// another one continues (rewrite 7.2, 8.2).
+// another one continues (rewrite 7.2, 8.2). The same run also executes the jobs that were claimed
+// beside it, and they lose no attempt.
 func TestLostCallsAreCounted(t *testing.T) {
 	t.Parallel()
 	for reason, retried := range map[string]bool{"WORKER_STOPPED": true, "stale_claim_failed": false} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			id := r.enqueue(t, 1, rewrite.Async)[0]
+			ids := r.enqueue(t, 3, rewrite.Async)
+			id, beside := ids[0], ids[1:]
 			calls := 0
 			for range 4 {
 				run := uuid.NewString()
-				calls += r.crashInCalls(t, run)
+				calls += r.crashInCall(t, run, id)
 				if retried {
 					_, err := r.run(t, rewrite.AsyncLane, run)
 					testkit.NoError(t, err)
@@ -545,25 +547,32 @@ func TestLostCallsAreCounted(t *testing.T) {
 			if n := r.provider.executed[id]; n != 0 {
 				t.Errorf("it was called %d times more", n)
 			}
+			if !retried {
+				return
+			}
+			for _, id := range beside {
+				if job := r.job(t, id); job.Status != rewrite.Completed || job.AttemptCount != 0 || lastError(job) != "" {
+					t.Errorf("a job beside it is %s, attempts %d, %s", job.Status, job.AttemptCount, lastError(job))
+				}
+			}
+			r.executedOnce(t, beside)
 		})
 	}
 }
 
-// crashInCalls executes a run up to its calls and returns their number.
-func (r *rig) crashInCalls(t *testing.T, run string) (calls int) {
+// crashInCall claims jobs in a run that ends in the call of the job id, and returns the number of calls.
+func (r *rig) crashInCall(t *testing.T, run, id string) (calls int) {
 	t.Helper()
 	w := r.worker(t, run)
 	_, err := w.BeginRun(t.Context(), rewrite.AsyncLane)
 	testkit.NoError(t, err)
 	r.begun[run] = true
-	c, claimed, err := w.claim(t.Context(), run, rewrite.Async)
+	c, _, err := w.claim(t.Context(), run, rewrite.Async)
 	testkit.NoError(t, err)
-	for _, job := range claimed {
-		begun, err := w.parts.Queue.BeginJob(t.Context(), job.ID, c.Token)
-		testkit.NoError(t, err)
-		if begun == 1 {
-			calls++
-		}
+	begun, err := w.parts.Queue.BeginJob(t.Context(), id, c.Token)
+	testkit.NoError(t, err)
+	if begun == 1 {
+		calls++
 	}
 	return calls
 }

@@ -36,3 +36,20 @@ func TestModels(t *testing.T) {
 		t.Errorf("a provider there is not: %v", err)
 	}
 }
+
+// A provider that refuses a key may echo it: neither the error nor the log holds it.
+func TestModelsKeepsTheKey(t *testing.T) {
+	t.Parallel()
+	r, logs := newRewriter(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = fmt.Fprint(w, `{"error":{"message":"wrong key `+apiKey+`","code":"invalid_api_key"}}`)
+	}))
+	for _, provider := range []string{"openai", "google"} {
+		if _, err := r.Models(t.Context(), provider); failure.ClassOf(err) != failure.AuthDenied || strings.Contains(err.Error(), apiKey) {
+			t.Errorf("%s: %v", provider, err)
+		}
+	}
+	if strings.Contains(logs.String(), apiKey) {
+		t.Errorf("the log holds the key: %s", logs)
+	}
+}
