@@ -21,13 +21,23 @@ func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
 // object that holds the secret, and the text is the name of an object.
 func namesResource(c *Candidate) bool {
 	words := SplitWords(c.Name.Ident)
-	if len(words) < 2 || !strings.HasPrefix(lastWord(words), "secret") || !lists["resource"][words[len(words)-2]] || !lex.AllIn(c.text, &resourceSet) {
+	if len(words) < 2 || !strings.HasPrefix(lastWord(words), "secret") || !lex.AllIn(c.text, &resourceSet) {
+		return false
+	}
+	if before := words[len(words)-2]; !lists["resource"][before] && words[0] != "existing" && !(before == "client" && isClientReference(c)) {
 		return false
 	}
 	if strings.Contains(c.text, "/") && !slices.Contains(words, "tls") { // auth-tls-secret: namespace/name
 		return false
 	}
 	return words[0] == "existing" || !hasDigit(c.text) && !IsRandom(c.text)
+}
+
+// isClientReference reports whether the value of a client secret refers to it. Unlike tlsSecret, the name is
+// also that of the secret itself: a reference is named as a client, or is a term of Markdown beside the name's.
+func isClientReference(c *Candidate) bool {
+	return strings.HasSuffix(strings.TrimSuffix(c.text, "-secret"), "-client") ||
+		lex.ByteAt(c.S, c.Name.End) == '`' && lex.ByteAt(c.S, c.Start-1) == '`'
 }
 
 // isSpacedQuoted reports whether a quoted text after a name and a blank is its value, as in SQL

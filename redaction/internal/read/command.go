@@ -2,6 +2,7 @@ package read
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,10 +88,15 @@ func (d *reader) command(rg *region, h lex.Hit) {
 	d.commandEnd[h.Index] = end
 }
 
-// isFTP reports whether a line at i is one of a script of ftp: a program of that kind, or its host, is named above.
+// ftpScript is what begins a script of ftp: the command with an option or a here document, or what opens its
+// host. The letters alone are also in a text about ftp, in sftp and in a URL.
+var ftpScript = regexp.MustCompile(`(?im)(?:^|[\s;|&"'(/\x60])l?ftp(?:\.exe)?(?:(?:[ \t]+[^ \t\n]+)?[ \t]+-[a-z]|[ \t][^\n]*<<)` +
+	`|\bspawn[ \t]+l?ftp[ \t]|^[ \t]*open[ \t]+(?:ftp://\S|[\w.-]*ftp[\w-]*\.\w)`)
+
+// isFTP reports whether a line at i is one of a script of ftp, which begins above.
 func isFTP(s string, i int) bool {
 	const far = 512
-	return strings.Contains(strings.ToLower(s[max(0, i-far):i]), "ftp")
+	return ftpScript.MatchString(s[max(0, i-far):i])
 }
 
 var (
