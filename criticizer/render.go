@@ -229,7 +229,7 @@ func (v deadLetterView) print(w io.Writer, indent string) {
 		f.add("resolved", "%s %s", operator.Stamp(*v.ResolvedAt), byWhom(v.ResolvedBy, v.Resolution))
 	}
 	addEach(&f, "replays", v.Replays, func(r store.Replay) string {
-		return fmt.Sprintf("%s  run %s%s %s", operator.Stamp(r.StartedAt), r.NewRunID, replayKind(r), byWhom(r.Who, r.Reason))
+		return fmt.Sprintf("%s run %s%s %s", operator.Stamp(r.StartedAt), r.NewRunID, replayKind(r), byWhom(r.Who, r.Reason))
 	})
 	operator.WriteTable(w, indent+"  ", f)
 }

@@ -39,8 +39,8 @@ func Row(cells ...any) []string {
 	return texts
 }
 
-// WriteTable prints rows as aligned columns, each row indented. Invisible characters are shown:
-// text from outside cannot control the operator's terminal.
+// WriteTable prints rows as aligned columns, each row indented. Text from outside cannot control the
+// operator's terminal, nor begin a row or a column: invisible characters are shown, and a cell is one line.
 func WriteTable(w io.Writer, indent string, rows [][]string) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -48,7 +48,11 @@ func WriteTable(w io.Writer, indent string, rows [][]string) {
 		for last > 0 && row[last] == "" { // no blanks at the end of a line
 			last--
 		}
-		fmt.Fprintln(out, indent+plain.Show(strings.Join(row[:last+1], "\t")))
+		cells := make([]string, last+1)
+		for i, cell := range row[:last+1] {
+			cells[i] = strings.Join(strings.Fields(plain.Show(cell)), " ")
+		}
+		fmt.Fprintln(out, indent+strings.Join(cells, "\t"))
 	}
 	_ = out.Flush()
 }
