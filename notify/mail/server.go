@@ -71,7 +71,7 @@ func account(u *url.URL) (user, mechanism string) {
 	return user, strings.ToUpper(mechanism)
 }
 
-const byToken = "AUTH=XOAUTH2"
+const byToken = "AUTH=XOAUTH2" //nolint:gosec // the name of a mechanism
 
 // IsInbox reports whether the URL is that of the embedded inbox.
 func (u ServerURL) IsInbox() bool { return u.endpoint().scheme == inboxScheme }
