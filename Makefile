@@ -6,8 +6,8 @@ PROGRESS := sh tools/progress.sh
 
 # Most tests wait for a server or a timer: more of them than cores run at a time. Packages that
 # wait long begin first, beside them those that compute.
-TEST_FLAGS := -timeout=20m -p=3 -parallel=10
-PACKAGES := ./e2e ./workflows ./criticizer ./rewrite/activities ./...
+TEST_FLAGS := -timeout=20m -p=3 -parallel=6
+PACKAGES := ./e2e ./workflows ./...
 
 # CI runs a failed test once more; tools/reruns.sh says which repetitions do not count.
 RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report=$(CURDIR)/build/reruns.txt)
