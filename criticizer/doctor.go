@@ -52,7 +52,7 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		if err := c.print(found, func(w io.Writer) { operator.PrintResults(w, found) }); err != nil {
 			return err
 		}
-		return operator.Verdict(found)
+		return operator.Failure(found)
 	}
 	return cmd
 }

@@ -104,7 +104,7 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 		}
 		for i := range numbered(rec.Fields, "how0,") {
 			how, path := rec.Fields["how0,"+i], rec.Fields["file0,"+i]
-			// A move may be merged from a branch. What the branch brought along is no move.
+			// A move may be merged from a branch. What the branch brought along did not move.
 			if how == "moved from" || strings.HasSuffix(how, " from") && file.Action != review.ActionMoveAdd {
 				file.addSource(path, x.path(path), rec.Fields["erev0,"+i], rec.Fields["srev0,"+i])
 			}

@@ -106,8 +106,8 @@ func PrintResults(w io.Writer, found []CheckResult) {
 // ErrReported ends a command that has reported its errors item by item.
 var ErrReported = errors.New("some items failed")
 
-// Verdict returns [ErrReported] if a check failed.
-func Verdict(found []CheckResult) error {
+// Failure returns [ErrReported] if a check failed.
+func Failure(found []CheckResult) error {
 	if slices.ContainsFunc(found, func(r CheckResult) bool { return r.Status == StatusFail }) {
 		return ErrReported
 	}

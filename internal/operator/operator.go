@@ -1,5 +1,6 @@
 // Package operator is what the commands of operators have in common: how they print tables, times and
-// JSON, who the operator is, and the reasons that go into the audit log.
+// JSON, who the operator is, and the reasons that go into the audit log. doctor.go runs the checks of
+// their doctors.
 package operator
 
 import (

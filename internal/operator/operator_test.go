@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A name from outside, such as a provider's ID of a batch, is one cell whatever it has in it.
+// A name from outside, such as a provider's ID of a batch, is one cell, and begins no row or column of its own.
 func TestWriteTableKeepsCellsApart(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -16,7 +16,7 @@ import (
 type Config struct {
 	// Mail server: smtp://user@mail.example.com:587, where STARTTLS is required, or smtps://, with
 	// TLS from the first byte and port 465. A server on this host may be smtp+insecure://localhost:25.
-	// The account before the @ may be a mail address, or missing: then there is no authentication.
+	// The account before the @ may be a mail address. Without one, the worker does not sign in.
 	// After user;AUTH=XOAUTH2 the password is an OAuth2 access token.
 	Server ServerURL `yaml:"server" required:"the mail server, such as smtp://user@mail.example.com"`
 	// RootCAs verify the server. Default: the roots of the system.
